@@ -8,7 +8,7 @@ from typing import Any
 
 from kerasbench import backends
 from kerasbench.processes.variables import clean, for_scratch
-from kerasbench.protocol.columns import DEFAULT, Device
+from kerasbench.protocol.columns import Device
 
 CPU = Device("cpu")
 
@@ -20,7 +20,7 @@ def in_child(backend: str, script: str, *arguments: str) -> Any:
             clean()
             | for_scratch(scratch)
             | backends.get(backend).ALWAYS
-            | backends.get(backend).environment(CPU, DEFAULT, scratch)
+            | backends.get(backend).environment(CPU, scratch)
         )
         command = [sys.executable, script, "child", backend, *arguments]
         ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)

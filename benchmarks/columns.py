@@ -4,15 +4,17 @@ What is measured and how is the package's own (processes/block.py, runs/turns.py
 """
 
 import itertools
+import math
 import os
+import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
 from kerasbench.analysis.cases import STEADY, Measured
-from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.ratios import ratio_of
+from kerasbench.analysis.estimates import LogEstimate, variance
+from kerasbench.analysis.ratios import of_blocks, ratio_of
 from kerasbench.host import load
 from kerasbench.plan import catalog
 from kerasbench.plan.cases import Case
@@ -101,7 +103,7 @@ def launched(
 
     policy = BlockPolicy(orders, is_enough, partial(sizes.sizes_of, protocol, workload), lambda: True)
     outcomes, measured = [], {}
-    for place, outcome in enumerate(block.measure(members, policy, lambda event: None, alone)):
+    for place, outcome in enumerate(block.measure(members, policy, lambda event: None, alone, {})):
         if outcome is None or outcome.measurement is None:
             raise RuntimeError(f"{columns[place].name}: {outcome and outcome.failure}")
         outcomes.append(outcome)
@@ -129,3 +131,16 @@ def by_block(a: Measured, b: Measured) -> list[LogEstimate]:
         for mine, other in zip(a.trials, b.trials, strict=True)
     )
     return [found for found in ratios if found is not None]
+
+
+def spread(a: Measured, b: Measured, metric: str) -> tuple[float, float] | None:
+    """Return by what a ratio's logarithm scatters within blocks, as slices explain, and between them.
+
+    Standard deviations; None for fewer than two blocks, or where they have no slices.
+    """
+    blocks = of_blocks((a, b), metric)
+    errors = [block.error for block in blocks if block.error is not None]
+    if len(blocks) < 2 or len(errors) < len(blocks):
+        return None
+    within = statistics.fmean(error**2 for error in errors)
+    return math.sqrt(within), math.sqrt(max(0.0, variance([block.log for block in blocks]) - within))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 from kerasbench import modes
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import Findings
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.modes.sweep.plan import crossed
 from kerasbench.modes.sweep.series import swept
@@ -29,7 +29,7 @@ def main(folder: Path) -> None:
     config = RunConfig([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
     asked, progress = modes.sweep.MODE.configured(config), ConsoleProgress(to_stderr(), modes.sentences)
     with run.measured(asked, folder, Interpreters(), modes.planner, progress) as ended:
-        (found,) = swept(summarize(ended.record))
+        (found,) = swept(Findings.of(ended.record))
     for column in found.columns:
         model = found.costs[column]
         print(

@@ -30,7 +30,6 @@ from children import CPU, in_child
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan import catalog
-from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.requests import Protocol, TrialRequest, counts_epochs
 from kerasbench.runners.feed import Feed, prepare
@@ -64,7 +63,7 @@ def main(mode: str, patterns: list[str]) -> None:
 def child(backend_name: str, mode: str, file: str, workload_name: str) -> None:
     refuse_other_frameworks(backend_name)
     backend = backends.get(backend_name)
-    backend.configure(CPU, DEFAULT)
+    backend.configure(CPU)
     scenario, _ = load(Path(file))
     request = TrialRequest("", file, "", workload_name, backend_name, CPU, 0, "synthetic", Protocol())
     runner = KerasRunner(backend, request)

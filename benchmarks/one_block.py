@@ -27,9 +27,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+from columns import spread
+
 from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.families import Family
-from kerasbench.analysis.ratios import assumed_scatter, by_slices, family_of, ratio_of, spread
+from kerasbench.analysis.ratios import assumed_scatter, by_slices, family_of, ratio_of
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.measurement import Samples
 from kerasbench.results.store import load

@@ -25,6 +25,7 @@ from pathlib import Path
 
 from one_block import METRICS
 
+from kerasbench import variants
 from kerasbench.analysis.cases import HEADLINE, Measured
 from kerasbench.analysis.estimates import t_quantile, variance
 from kerasbench.analysis.families import ASSUMED, Family
@@ -84,7 +85,7 @@ def program(case: Measured) -> tuple[object, ...]:
         resolved.steps_per_execution,
         resolved.malloc,
     )
-    return (trial.options.native, *in_force)
+    return (variants.replaces(trial.options), *in_force)
 
 
 def kind_of(pair: tuple[Measured, Measured]) -> str:

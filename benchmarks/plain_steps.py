@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench.host.lock import machine_lock
-from kerasbench.protocol.malloc import KEEPS_MEMORY
+from kerasbench.variants.malloc import KEEPS_MEMORY
 
 ROOT = Path(__file__).parents[1]
 STEPS, EARLY = 1_200, (200, 400)

@@ -17,13 +17,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from columns import STEPS, Column, blocks, by_block, chosen, step_ms
+from columns import STEPS, Column, blocks, by_block, chosen, spread, step_ms
 from disturbers import disturbed, spin
 
 from kerasbench import backends
 from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.estimates import Verdict, judge
-from kerasbench.analysis.ratios import ratio_of, spread
+from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.catalog import Selected
 

@@ -12,41 +12,23 @@ if TYPE_CHECKING:
     from kerasbench.scenario import Scenario, ScenarioError, Workload
 
 
-__all__ = [
-    "Scenario",
-    "ScenarioError",
-    "Workload",
-    "bisect",
-    "compare",
-    "datasets",
-    "explain",
-    "fastest",
-    "history",
-    "load",
-    "run",
-    "soak",
-    "sweep",
-    "versus",
-]
+__all__ = ["Scenario", "ScenarioError", "Workload", "datasets"]
+__all__ += ["bisect", "compare", "explain", "fastest", "history", "load", "run", "soak", "sweep", "versus"]
 __version__ = "0.2.0"
 
 
 if not TYPE_CHECKING:  # which knows all that there is
 
     def __getattr__(name):
+        if name not in __all__:
+            raise AttributeError(f"module 'kerasbench' has no attribute {name!r}")
+        from importlib import import_module
+
         if name == "datasets":
-            import kerasbench.datasets
-
-            return kerasbench.datasets
+            return import_module("kerasbench.datasets")
         if name in ("Workload", "Scenario", "ScenarioError"):
-            from kerasbench import scenario
+            return getattr(import_module("kerasbench.scenario"), name)
+        from kerasbench.errors import require_supported
 
-            return getattr(scenario, name)
-        if name in __all__:
-            from kerasbench.errors import require_supported
-
-            require_supported()
-            from kerasbench import api
-
-            return getattr(api, name)
-        raise AttributeError(f"module 'kerasbench' has no attribute {name!r}")
+        require_supported()
+        return getattr(import_module("kerasbench.api"), name)

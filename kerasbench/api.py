@@ -1,11 +1,7 @@
-"""kerasbench from Python: run, sweep, explain, versus, bisect, fastest, soak, load, history and compare.
-
-Their options are those of the command line (``settings.py``).
-"""
+"""The commands from Python. Their options are those of the command line (``settings.py``)."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import TypeVar, Unpack, get_args
 
@@ -15,16 +11,14 @@ from kerasbench.analysis.contrasts import Contrast
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.keywords import Numbers, Words
 from kerasbench.modes.versus import bisect as searches
-from kerasbench.modes.versus.bisect import Probe, case_of, followed, probe_of
+from kerasbench.modes.versus.bisect import case_of
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
-from kerasbench.pages.series import Series
-from kerasbench.pages.series import history as ratios_over_time
+from kerasbench.pages import series
 from kerasbench.pages.several import MachineBrief
 from kerasbench.plan import live
 from kerasbench.report.words import times
+from kerasbench.results import store
 from kerasbench.results.run import Run
-from kerasbench.results.store import load as load_record
-from kerasbench.results.store import records as records_of
 from kerasbench.returns import Bisected, Compared, Explained, Fastest, Machines, Results, Soaked, Versions, kind_of
 from kerasbench.settings import Settings
 
@@ -43,7 +37,7 @@ def _described(function: Function) -> Function:
     (taken,) = get_args(options.annotation)
     texts = [(function.__doc__ or "").rstrip(), "", "    Options:"]
     kinds = taken.__annotations__
-    for name in sorted(kinds, key=[*Settings.__dataclass_fields__].index):
+    for name in sorted(kinds, key=[*settings.SPECS].index):
         option, default = settings.option(name), () if settings.is_list(name) else settings.default(name)
         written.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name]))
         texts.append(f"    {name} ({option.flag}): {option.help}")
@@ -69,9 +63,9 @@ def run(
     ``{"torch": ".venvs/torch/bin/python"}``.
 
     Raises:
-        KerasbenchError: something that was asked for does not exist, or another run holds the machine.
+        KerasbenchError: what was asked for does not exist or could not be made, or another run holds the machine.
     """
-    return _measured_model(Results, RUN, options, scenarios, data, backends=backends, devices=devices)
+    return _measured(Results, RUN, options, scenarios, data, backends=backends, devices=devices)
 
 
 @_described
@@ -88,8 +82,9 @@ def sweep(
     ``batch_sizes`` are ``"1..4096"`` (doubled; the default without widths), or a list of numbers; ``widths`` are
     factors on the hidden layers.
     """
-    arguments = {"batch_sizes": batch_sizes, "widths": widths, "backends": backends, "devices": devices}
-    return _measured(Results, SWEEP, options, scenario, **arguments)
+    return _measured(
+        Results, SWEEP, options, scenario, backends=backends, devices=devices, batch_sizes=batch_sizes, widths=widths
+    )
 
 
 @_described
@@ -98,9 +93,7 @@ def explain(
 ) -> Explained | Machines:
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
 
-    Raises:
-        KerasbenchError: something that was asked for does not exist or is too short to explain, or another run holds
-            the machine.
+    It raises what ``run`` raises, also where an epoch is too short to explain.
     """
     return _measured(Explained, EXPLAIN, options, scenarios, backends=backends, devices=devices)
 
@@ -114,14 +107,10 @@ def versus(
     devices: Words = (),
     **options: Unpack[keywords.VersusKeywords],
 ) -> Versions | Machines:
-    """Compare two versions side by side, as the command ``versus`` does; all else is as for ``run``.
+    """Compare two versions side by side, as the command ``versus`` does; all else, errors too, is as for ``run``.
 
     ``base`` and ``head`` are labels, paths of interpreters or checkouts, or requirements, ``"keras==3.14.*"``.
     ``threshold`` is the smallest difference that counts as faster or slower: ``"5%"``, or a share from 0.03 on.
-
-    Raises:
-        KerasbenchError: something that was asked for does not exist or could not be made, or another run holds the
-            machine.
     """
     sides = {"base": str(base), "head": str(head)}
     return _measured(Versions, VERSUS, options, scenarios, backends=backends, devices=devices, **sides)
@@ -140,11 +129,7 @@ def bisect(
 
     ``versions`` begin with GOOD and end with BAD, in the words of ``versus``. Of two, all releases or commits between
     them are candidates. Of several workloads, the one that BAD slows most is followed. ``say`` gets a line for each
-    probe.
-
-    Raises:
-        KerasbenchError: as for ``versus``.
-        KeyboardInterrupt: a probe was interrupted.
+    probe. It raises what ``run`` raises, and KeyboardInterrupt where a probe was interrupted.
     """
     from kerasbench.environments import sides
 
@@ -156,7 +141,7 @@ def bisect(
     listed = sides.between(*named) if len(named) == 2 else named
     first: Contrast | None = None  # of the case that is followed from then on
 
-    def probe(index: int) -> Probe:
+    def probe(index: int) -> searches.Probe:
         nonlocal first
         say(f"bisect: {listed[index]} beside {listed[0]}")
         pair = {"base": listed[0], "head": listed[index]}
@@ -166,17 +151,15 @@ def bisect(
             say(f"bisect: interrupted while it measured {listed[index]} ({tables})")
             raise KeyboardInterrupt
         (compared,) = measured.versus
-        step = followed(compared, case_of(first) if first else None)
+        step = searches.followed(compared, case_of(first) if first else None)
         if step and tables:
             say(f"bisect: {listed[index]} takes {times(step.ratio)} as long as {listed[0]} ({tables})")
         first = first or step
-        return probe_of(index, compared, case_of(first) if first else None)
+        return searches.probe_of(index, compared, case_of(first) if first else None)
 
     say(f"bisect: {len(listed)} versions, {searches.most(len(listed))} probes at most")
     bisection = searches.bisect(len(listed), probe)
-    if first is None:
-        return Bisected(bisection, listed, "")
-    return Bisected(bisection, listed, " ".join(case_of(first)), first.under.row.key(first.under.column.paired))
+    return Bisected(bisection, listed, first)
 
 
 @_described
@@ -192,55 +175,45 @@ def fastest(
 
     ``scenarios`` are names and files, or one Keras model object, as for ``run``, which raises the same.
     """
-    return _measured_model(Fastest, FASTEST, options, scenarios, data, backends=backends, devices=devices)
+    return _measured(Fastest, FASTEST, options, scenarios, data, backends=backends, devices=devices)
 
 
 @_described
 def soak(
     scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[keywords.SoakKeywords]
 ) -> Soaked | Machines:
-    """Run models for ``minutes``, as the command ``soak`` does: does memory grow, do steps become slower?
-
-    It raises what ``run`` raises.
-    """
+    """Run models for ``minutes``: does memory grow, do steps become slower? All else, errors too, is as for ``run``."""
     return _measured(Soaked, SOAK, options, scenarios, backends=backends, devices=devices)
 
 
-def measure(command: str, given: Mapping[str, object], **arguments: object) -> Results:
-    """Measure what a command is given, and return it, also where its files could not be saved (``files.unsaved``).
-
-    ``arguments`` are what is no option there: the scenarios of a sweep, both sides of ``versus``.
-    """
-    return _measure(command, settings.settings(command, given, **arguments))
-
-
 def _measured(
-    kind: type[Kind], command: str, options: Mapping[str, object], scenarios: Places, **arguments: object
-) -> Kind | Machines:
-    """Measure names and files; raise UsageError for a live model."""
-    if live.is_model(scenarios):
-        raise UsageError(
-            "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
-        )
-    return _saved(kind, measure(command, options, scenarios=live.named(scenarios), **arguments))
-
-
-def _measured_model(
     kind: type[Kind],
     command: str,
     options: Mapping[str, object],
     scenarios: Places | live.Model,
-    rows: Rows,
+    rows: Rows | None = None,
     **arguments: object,
 ) -> Kind | Machines:
-    """Measure names and files, or one live model on its rows."""
+    """Measure names and files, or where there may be rows, one live model; raise ResultsError if nothing was saved."""
+    if rows is None and live.is_model(scenarios):
+        raise UsageError(
+            "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
+        )
     asked = settings.settings(command, options, **arguments)
-    with live.with_live_model(asked, scenarios, rows) as whole:
-        return _saved(kind, _measure(command, whole))
+    with live.with_live_model(asked, scenarios, asked.data if rows is None else rows) as whole:
+        results = measure(command, whole)
+    if results.files is not None and results.files.unsaved:
+        raise ResultsError(results.files.unsaved)
+    assert isinstance(results, kind | Machines)
+    return results
 
 
-def _measure(command: str, asked: Settings) -> Results:
-    _require_whole(command, asked)
+def measure(command: str, asked: Settings) -> Results:
+    """Measure what is asked for, and return it, also where its files could not be saved (``files.unsaved``)."""
+    if command not in (RUN, VERSUS) and not asked.scenarios:  # for these two that means a whole suite
+        raise UsageError(f"{command} needs a scenario: a name or a file")
+    if asked.insecure and not asked.cluster:
+        raise UsageError("--insecure is for --cluster")
     if asked.hosts or asked.cluster:
         return _measure_on_machines(command, asked)
     from kerasbench.pages.files import save_report  # late: to read results needs nothing that measures
@@ -254,24 +227,6 @@ def _measure(command: str, asked: Settings) -> Results:
     return kind_of(finished.record)([finished.record], files, chosen.to_name_again())
 
 
-def _require_whole(command: str, asked: Settings) -> None:
-    if command not in (RUN, VERSUS) and not asked.scenarios:  # for these two that means a whole suite
-        raise UsageError(f"{command} needs a scenario: a name or a file")
-    if asked.insecure and not asked.cluster:
-        raise UsageError("--insecure is for --cluster")
-
-
-def measure_as_lines(command: str, given: Mapping[str, object], **arguments: object) -> int:
-    """Measure what a command is given, and print it as lines of JSON; return the exit code."""
-    from kerasbench.machines import lines
-
-    asked = settings.settings(command, given, **arguments)
-    _require_whole(command, asked)
-    if asked.hosts or asked.cluster:
-        raise UsageError("--events is of one machine: leave out --hosts and --cluster")
-    return lines.told(partial(lines.measure, command, asked))
-
-
 def _measure_on_machines(command: str, asked: Settings) -> Machines:
     from kerasbench import machines
     from kerasbench.host.awake import kept_awake
@@ -280,29 +235,18 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
 
     with kept_awake(), MachinesProgress(to_stderr()) as progress:
         remotes = machines.ask(command, asked, progress)
-    files, briefs = {}, []
-    failed = {remote.host: remote.failed for remote in remotes if remote.failed}
-    for remote in remotes:
-        if remote.store is None:
-            continue
-        files[remote.host] = remote.store.data
-        record = load_record(remote.store.data)  # one at a time: those of a hundred machines do not fit into memory
-        saved = save_report(record, remote.store)
+    failed = {remote.host: remote.cause for remote in remotes if remote.cause}
+    stores = {remote.host: remote.store for remote in remotes if remote.store is not None}
+    briefs = []
+    for host, kept in stores.items():
+        saved = save_report(store.load(kept.data), kept)  # one at a time: those of a hundred do not fit into memory
         if saved.unsaved:
-            failed[remote.host] = "; ".join(filter(None, [remote.failed, saved.unsaved]))
-        briefs.append(MachineBrief.of(remote.host, saved.findings))
-    unfinished = [remote for remote in remotes if remote.is_unfinished]
+            failed[host] = "; ".join(filter(None, [failed.get(host), saved.unsaved]))
+        briefs.append(MachineBrief.of(host, saved.findings))
+    unfinished = [remote for remote in remotes if remote.unfinished]
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
-    interrupted = [remote.host for remote in unfinished]
-    return Machines([], None, (), asked, files, failed, interrupted, interpreters, briefs)
-
-
-def _saved(kind: type[Kind], results: Results) -> Kind | Machines:
-    """Return what was measured as what it is; raise ResultsError where its files could not be saved."""
-    if results.files is not None and results.files.unsaved:
-        raise ResultsError(results.files.unsaved)
-    assert isinstance(results, kind | Machines)
-    return results
+    files = {host: kept.data for host, kept in stores.items()}
+    return Machines([], None, (), asked, files, failed, [remote.host for remote in unfinished], interpreters, briefs)
 
 
 def load(*places: Place) -> Results:
@@ -326,29 +270,23 @@ def _records(places: Sequence[Place]) -> tuple[str, list[Run]]:
         if not isinstance(place, Place):
             raise UsageError(f"a file or a folder is text or a Path, not {type(place).__name__}: load(one, other)")
     chosen = [Path(place) for place in places] or [Path("results")]
-    return ", ".join(map(str, chosen)), [record for place in chosen for _, record in records_of(place)]
+    return ", ".join(map(str, chosen)), [record for place in chosen for _, record in store.records(place)]
 
 
-def history(*places: Place) -> list[Series]:
+def history(*places: Place) -> list[series.Series]:
     """Return ratios over runs, a series for each case; without places, of the runs in ``results``.
 
-    Raises:
-        ResultsError: as for ``load``.
-        UsageError: no ratio was measured twice.
+    It raises ResultsError as ``load`` does, and UsageError if no ratio was measured twice.
     """
     named, records = _records(places)
-    series = ratios_over_time(records)
-    if not series:
+    ratios = series.history(records)
+    if not ratios:
         raise UsageError(f"{named}: no ratio was measured in two runs, so there is no history")
-    return series
+    return ratios
 
 
 def compare(old: Results | Place, new: Results | Place) -> Compared:
-    """Compare two sets of results, loaded or by their place, case by case.
-
-    Raises:
-        ResultsError, UsageError: as for ``load``, or one is of several machines.
-    """
+    """Compare two sets of results of one machine each, loaded or by their place, case by case; raise as ``load``."""
     sides = [side if isinstance(side, Results) else load(side) for side in (old, new)]
     for side in sides:
         if isinstance(side, Machines):

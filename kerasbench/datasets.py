@@ -23,21 +23,8 @@ BOSTON_HIGH = (89.0, 100.0, 27.7, 1.0, 0.871, 8.78, 100.0, 12.1, 24.0, 711.0, 22
 BOSTON_ROOMS, BOSTON_POOR = 5, 12  # the columns that the price follows most
 
 
-RENAMED = {
-    "texts": "sequences(length, vocabulary, classes)",
-    "next_words": "next_tokens(length, vocabulary)",
-    "random_rows": "random_samples(shape, classes)",
-}
-
-
 class DataError(Exception):
     """Samples that cannot be had. The message says which, and what to do."""
-
-
-def __getattr__(name: str) -> Any:
-    if name in RENAMED:
-        raise DataError(f"datasets.{name} is called datasets.{RENAMED[name]} now")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 
 @dataclass(frozen=True)
@@ -54,12 +41,12 @@ class Dataset:
 
     def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, ...]:
         """Return that many samples, ``synthetic`` or ``real``: real ones from the first, training before test."""
-        rows = self.draw(samples, rng) if kind != "real" or self.load is None else self._first(samples, *self.load())
-        if not isinstance(rows, tuple) or len(rows) not in (2, 3):
-            raise DataError("data(samples, rng) must return (x, y) or (x, y, sample_weight), made of NumPy arrays")
-        return self.prepare(rows[0]), self.encode(rows[1]), *rows[2:]
-
-    def _first(self, samples: int, x: Any, y: Any) -> tuple[Any, Any]:
+        if kind != "real" or self.load is None:
+            rows = self.draw(samples, rng)
+            if not isinstance(rows, tuple) or len(rows) not in (2, 3):
+                raise DataError("data(samples, rng) must return (x, y) or (x, y, sample_weight), made of NumPy arrays")
+            return self.prepare(rows[0]), self.encode(rows[1]), *rows[2:]
+        x, y = self.load()
         if x.shape[1:] != self.shape or len(x) != len(y):
             raise DataError(
                 f"{self.title}: samples of shape {self.shape} and as many targets are needed, the file has {len(x):,} "
@@ -68,14 +55,12 @@ class Dataset:
         if len(x) < samples:
             advice = "use fewer, or synthetic data"
             raise DataError(f"{self.title} has {len(x):,} samples, {samples:,} are needed: {advice}")
-        return x[:samples], y[:samples]
+        return self.prepare(x[:samples]), self.encode(y[:samples])
 
 
 def unit(x: Any) -> Any:
     """Return 8-bit pixels as float32 in 0..1."""
-    import numpy as np
-
-    return x.astype(np.float32) / np.float32(255)
+    return x.astype("float32") / 255
 
 
 def mnist(prepare: Prepare = lambda x: x) -> Dataset:
@@ -102,11 +87,9 @@ def boston() -> Dataset:
     """Return Boston housing, raw: x float32 of (13,), y float32 of (1,), the price in 1,000 $; 506 real samples."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
-        import numpy as np
-
         x = rng.uniform(BOSTON_LOW, BOSTON_HIGH, (samples, len(BOSTON_LOW)))
         price = 4 + 5 * (x[:, BOSTON_ROOMS] - 3.5) - 0.3 * (x[:, BOSTON_POOR] - 20) + rng.normal(0, 2, samples)
-        return x.astype(np.float32), price.clip(5, 50).astype(np.float32)
+        return x.astype("float32"), price.clip(5, 50).astype("float32")
 
     load = _keras_rows("boston_housing", "boston_housing.npz", "float32")
     return Dataset("Boston housing", (13,), draw, load, encode=lambda y: y.reshape(-1, 1))
@@ -136,9 +119,7 @@ def random_samples(shape: tuple[int, ...], classes: int) -> Dataset:
     """Return uniform random samples in 0..1 with random one-hot labels: nothing can be learned from them."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
-        import numpy as np
-
-        return rng.random((samples, *shape), dtype=np.float32), rng.integers(0, classes, samples, dtype=np.int32)
+        return rng.random((samples, *shape), dtype="float32"), rng.integers(0, classes, samples, dtype="int32")
 
     return Dataset("random", shape, draw, encode=lambda y: _one_hot(y, classes))
 
@@ -155,11 +136,9 @@ def sequences(length: int, vocabulary: int, classes: int) -> Dataset:
     """Return learnable token ids: x int32 of (length,), in 0..vocabulary-1, y int32 in 0..classes-1."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
-        import numpy as np
-
-        y = rng.integers(0, classes, samples, dtype=np.int32)
-        x = rng.integers(0, vocabulary, (samples, length), dtype=np.int32)
-        of_class = rng.integers(0, vocabulary // classes, (samples, -(-length // 2)), dtype=np.int32)
+        y = rng.integers(0, classes, samples, dtype="int32")
+        x = rng.integers(0, vocabulary, (samples, length), dtype="int32")
+        of_class = rng.integers(0, vocabulary // classes, (samples, -(-length // 2)), dtype="int32")
         x[:, ::2] = of_class * classes + y[:, None]
         return x, y
 

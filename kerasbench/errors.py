@@ -32,10 +32,7 @@ class KerasbenchError(Exception):
 class UsageError(KerasbenchError): ...
 
 
-class UnusableScenario(KerasbenchError):
-    """``is_final``: it is the file's own fault, so no other interpreter and no backend can use it either."""
-
-    is_final = False
+class UnusableScenario(KerasbenchError): ...
 
 
 class MissingBackend(KerasbenchError): ...
@@ -67,10 +64,7 @@ def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
 
 
 def require_supported(platform: str = sys.platform) -> None:
-    """Raise UnsupportedSystem on Windows, and on a Linux without /proc. It is first: other modules do not load there.
-
-    Windows has no process groups, file locks and signals as they are used here.
-    """
+    """Raise UnsupportedSystem on Windows, and on a Linux without /proc: first, as other modules do not load there."""
     if platform == "win32":
         raise UnsupportedSystem("Windows is not supported: run it on Linux or macOS, or in WSL on Windows")
     if platform == "linux" and not os.path.exists("/proc/meminfo"):

@@ -19,9 +19,7 @@ MAX_PAGE_BYTES = 64 << 20  # a page of all built-in scenarios has a thousandth o
 def read_plain(file: Path, most_bytes: int) -> bytes:
     """Return what a file holds, up to the size that it says it has: a FIFO, a device and /proc may never end.
 
-    Raises:
-        OSError: it is not there, or cannot be read.
-        ResultsError: it is no plain file, or a larger one.
+    Raises OSError if it cannot be read, and ResultsError if it is no plain file, or a larger one.
     """
     status = file.stat()  # before it is opened: opening alone does something to some devices
     if not stat.S_ISREG(status.st_mode):
@@ -33,11 +31,7 @@ def read_plain(file: Path, most_bytes: int) -> bytes:
 
 
 def replace_page(page: Path, text: str) -> None:
-    """Write a page as ``replace`` does, unless somebody else has made it, or has written below its last line.
-
-    Raises:
-        ResultsError: it is somebody else's, or the disk refuses.
-    """
+    """Write a page as ``replace`` does; raise ResultsError if somebody else made it, or wrote below its last line."""
     try:
         before = read_plain(page, MAX_PAGE_BYTES).decode("utf-8", "replace").rstrip()
     except FileNotFoundError:
@@ -57,10 +51,7 @@ def replace(file: Path, content: bytes) -> None:
     """Write beside the file, sync, rename: a reader sees the old whole or the new whole.
 
     The file keeps its permissions. Two processes that write it at once do not meet. Nothing is written through a link,
-    which may be anybody's: a folder of results comes from a checkout, too.
-
-    Raises:
-        ResultsError: the disk refuses, or it is a link; what the file held before is kept.
+    which may be anybody's: a folder of results comes from a checkout, too. Raises ResultsError where the disk refuses.
     """
     if file.is_symlink():
         raise ResultsError(f"{file}: left as it is, because it is a link: replace it with a file")

@@ -35,12 +35,13 @@ class RunKeywords(SharedKeywords, total=False):
     rounds: int | None
     rigorous: bool
     budget: str | float | None
-    jit: Words
     dtype: Words
+    env: Words
     fp32: Words
-    threads: Numbers
+    jit: Words
     malloc: Words
     steps_per_execution: Numbers
+    threads: Numbers
     hosts: Words
     cluster: str
     insecure: bool
@@ -54,12 +55,13 @@ class SweepKeywords(SharedKeywords, total=False):
     rounds: int | None
     rigorous: bool
     budget: str | float | None
-    jit: Words
     dtype: Words
+    env: Words
     fp32: Words
-    threads: Numbers
+    jit: Words
     malloc: Words
     steps_per_execution: Numbers
+    threads: Numbers
     hosts: Words
     cluster: str
     insecure: bool
@@ -74,10 +76,11 @@ class ExplainKeywords(SharedKeywords, total=False):
     rigorous: bool
     budget: str | float | None
     dtype: Words
+    env: Words
     fp32: Words
-    threads: Numbers
     malloc: Words
     steps_per_execution: Numbers
+    threads: Numbers
     hosts: Words
     cluster: str
     insecure: bool
@@ -92,12 +95,13 @@ class VersusKeywords(SharedKeywords, total=False):
     rigorous: bool
     budget: str | float | None
     threshold: str | float
-    jit: Words
     dtype: Words
+    env: Words
     fp32: Words
-    threads: Numbers
+    jit: Words
     malloc: Words
     steps_per_execution: Numbers
+    threads: Numbers
     hosts: Words
     cluster: str
     insecure: bool
@@ -111,12 +115,13 @@ class BisectKeywords(SharedKeywords, total=False):
     rigorous: bool
     budget: str | float | None
     threshold: str | float
-    jit: Words
     dtype: Words
+    env: Words
     fp32: Words
-    threads: Numbers
+    jit: Words
     malloc: Words
     steps_per_execution: Numbers
+    threads: Numbers
 
 
 class FastestKeywords(SharedKeywords, total=False):

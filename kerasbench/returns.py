@@ -1,36 +1,30 @@
-"""What the functions of ``api.py`` return.
-
-Results show the answer first, in a few lines of text or as HTML in a notebook. They print as the tables of the command
-line, and become a chart, or a DataFrame if pandas is installed.
-"""
+"""What the functions of ``api.py`` return: an answer in a few lines, or in a notebook; tables; a chart; plain data."""
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from kerasbench import modes
 from kerasbench.analysis import table
 from kerasbench.analysis.compare import Change, RunComparison
+from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
-from kerasbench.modes.explain.breakdown import StepBreakdown
-from kerasbench.modes.explain.tell import explained
+from kerasbench.modes.explain.breakdown import StepBreakdown, explained
 from kerasbench.modes.fastest.race import Race
 from kerasbench.modes.fastest.tell import races
-from kerasbench.modes.soak.tell import soaks
-from kerasbench.modes.soak.trend import Soak
+from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.modes.versus import search
 from kerasbench.modes.versus import tell as of_versions
-from kerasbench.modes.versus.bisect import Bisection, SearchOutcome
-from kerasbench.modes.versus.pairs import Versus, require_decided
+from kerasbench.modes.versus.bisect import Bisection, SearchOutcome, case_of
+from kerasbench.modes.versus.pairs import Versus, require_decided, versions
 from kerasbench.names import EXPLAIN, FASTEST, SOAK, VERSUS
 from kerasbench.pages import data, html, page, several
 from kerasbench.pages.files import SavedReport
-from kerasbench.protocol.columns import CaseKey
 from kerasbench.report import markdown, svg
 from kerasbench.report.sections import Page
 from kerasbench.report.words import case_name
@@ -43,10 +37,8 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PlainRow = dict[str, Any]  # by the names of its columns
-CHANGE = (
-    *("scenario", "workload", "backend", "device", "options"),
-    *("old", "new", "ratio", "low", "high", "verdict", "why"),
-)
+CASE = ("scenario", "workload", "backend", "device", "options")
+CHANGE = (*CASE, "old", "new", "ratio", "low", "high", "verdict", "why")
 
 
 class Shown:
@@ -68,18 +60,30 @@ class Shown:
         return html.notebook(self.page)
 
 
-def _data_frame(rows: Sequence[PlainRow], columns: Sequence[str]) -> "pd.DataFrame":
-    try:
-        import pandas as pd
-    except ImportError:
-        raise UsageError("to_dataframe() needs pandas: pip install pandas") from None
-    return pd.DataFrame(rows, columns=list(columns))
+class Tabled(Shown):
+    columns: ClassVar[Sequence[str]]
+
+    def _rows(self) -> Iterable[Iterable[object]]:
+        raise NotImplementedError
+
+    def to_dicts(self) -> list[PlainRow]:
+        """Return a dictionary for each row of its table, with times in ms: polars and DuckDB take them."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self._rows()]
+
+    def to_dataframe(self) -> "pd.DataFrame":
+        """Return the same as a pandas DataFrame."""
+        try:
+            import pandas as pd
+        except ImportError:
+            raise UsageError("to_dataframe() needs pandas: pip install pandas") from None
+        return pd.DataFrame(self.to_dicts(), columns=list(self.columns))
 
 
 @dataclass(frozen=True, repr=False)
-class Results(Shown):
-    """The runs of one machine."""
+class Results(Tabled):
+    """The runs of one machine; a row for each case and metric, with the CSV's columns."""
 
+    columns = table.NAMES
     records: list[Run]  # everything that was measured
     files: SavedReport | None = None  # those of a run that has just been measured
     python: Sequence[str] = ()  # its interpreters, as --python takes them, that no file names
@@ -102,11 +106,7 @@ class Results(Shown):
         return html.text(modes.sentences(self.findings))
 
     def plot(self) -> svg.Picture:
-        """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG.
-
-        Raises:
-            UsageError: there is nothing to compare.
-        """
+        """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG; UsageError if there is none."""
         chart = self.page.chart
         if chart is None:
             raise UsageError("there is nothing to plot: no two configurations were compared, and nothing was swept")
@@ -115,16 +115,10 @@ class Results(Shown):
     def to_data(self) -> PlainRow:
         return data.of_run(self.findings, self.records, self.files.kept if self.files else None).to_data()
 
-    def to_dicts(self) -> list[PlainRow]:
-        """Return a dictionary for each case and metric, with the CSV's columns: polars and DuckDB take them."""
-        return [dataclasses.asdict(observation) for observation in table.observations([self.summary])]
-
-    def to_dataframe(self) -> "pd.DataFrame":
-        """Return the same as a pandas DataFrame."""
-        return _data_frame(self.to_dicts(), table.NAMES)
+    def _rows(self) -> Iterable[Iterable[object]]:
+        return map(dataclasses.astuple, table.observations([self.summary]))
 
 
-@dataclass(frozen=True, repr=False)
 class Explained(Results):
     """The run of an explanation. It prints as the explanation, and has all else that results have."""
 
@@ -134,7 +128,6 @@ class Explained(Results):
         return explained(self.findings)
 
 
-@dataclass(frozen=True, repr=False)
 class Fastest(Results):
     """The run of a race. It prints the answer first, and has all else that results have."""
 
@@ -144,7 +137,6 @@ class Fastest(Results):
         return races(self.findings)
 
 
-@dataclass(frozen=True, repr=False)
 class Soaked(Results):
     """The run of a soak. It prints the answer first, and has all else that results have."""
 
@@ -154,38 +146,31 @@ class Soaked(Results):
         return soaks(self.findings)
 
 
-@dataclass(frozen=True, repr=False)
 class Versions(Results):
-    """The run of a comparison of versions: ``regressions`` has what became worse; and all else that results have."""
+    """The run of a comparison of versions; a row for each result that base and head have, with ratio and verdict."""
+
+    columns = of_versions.COLUMNS
 
     @property
     def versus(self) -> list[Versus]:
         """Every result of base and head with its ratio and verdict, for each pair of labels."""
-        return of_versions.versions(self.findings)
+        return versions(self.findings)
 
     @property
     def regressions(self) -> list[str]:
-        """A sentence for each result that is clearly worse, and for each case that fails with the head alone.
-
-        Raises:
-            Undecided: nothing could be judged.
-        """
+        """What is clearly worse, or fails with the head alone; raises Undecided where nothing could be judged."""
         require_decided(self.versus)
         return [line for compared in self.versus for line in of_versions.worse(compared)]
 
-    def to_dicts(self) -> list[PlainRow]:
-        """Return a dictionary for each result that base and head have, with its ratio and verdict."""
-        rows = (row for compared in self.versus for row in of_versions.rows(compared))
-        return [dict(zip(of_versions.COLUMNS, row, strict=True)) for row in rows]
-
-    def to_dataframe(self) -> "pd.DataFrame":
-        return _data_frame(self.to_dicts(), of_versions.COLUMNS)
+    def _rows(self) -> Iterable[Iterable[object]]:
+        return (row for compared in self.versus for row in of_versions.rows(compared))
 
 
 @dataclass(frozen=True, repr=False)
-class Compared(Shown):
+class Compared(Tabled):
     """Two sets of results: each case's ratio, its verdict where runs allow one, and ``regressions``."""
 
+    columns = CHANGE
     comparison: RunComparison
     old: str = "old"
     new: str = "new"
@@ -210,23 +195,14 @@ class Compared(Shown):
     def to_data(self) -> PlainRow:
         return data.of_comparison(self.comparison, self.old, self.new).to_data()
 
-    def to_dicts(self) -> list[PlainRow]:
-        """Return a dictionary for each case that both sides have; times in ms."""
-        rows = (
-            [
-                *(change.case.scenario, change.case.workload),
-                *(change.case.column.backend, change.case.column.device, change.case.options.label),
-                *(change.old.value, change.new.value),
-                *(change.contrast.ratio.value, change.contrast.ratio.low, change.contrast.ratio.high),
+    def _rows(self) -> Iterable[Iterable[object]]:
+        for change in self.changes:
+            case, ratio = change.case, change.contrast.ratio
+            yield (
+                *(case.scenario, case.workload, case.column.backend, case.column.device, change.case.options.label),
+                *(change.old.value, change.new.value, ratio.value, ratio.low, ratio.high),
                 *(change.contrast.verdict, change.contrast.why),
-            ]
-            for change in self.changes
-        )
-        return [dict(zip(CHANGE, row, strict=True)) for row in rows]
-
-    def to_dataframe(self) -> "pd.DataFrame":
-        """Return the same as a pandas DataFrame."""
-        return _data_frame(self.to_dicts(), CHANGE)
+            )
 
 
 @dataclass(frozen=True, repr=False)
@@ -235,8 +211,7 @@ class Bisected(Shown):
 
     bisection: Bisection
     versions: list[str]
-    case: str  # the workload and the configuration that were followed
-    key: CaseKey | None = None  # the same as data
+    followed: Contrast | None = None  # the first ratio of the workload and the configuration that were followed
 
     @property
     def version(self) -> str | None:
@@ -244,11 +219,13 @@ class Bisected(Shown):
         return self.versions[self.bisection.slow] if self.bisection.outcome is SearchOutcome.FOUND else None
 
     def to_data(self) -> PlainRow:
-        return search.of_search(self.bisection, self.versions, self.key).to_data()
+        case = self.followed.under.row.key(self.followed.under.column.paired) if self.followed else None
+        return search.of_search(self.bisection, self.versions, case).to_data()
 
     @property
     def page(self) -> Page:
-        return search.bisected(self.bisection, self.versions, self.case)
+        case = " ".join(case_of(self.followed)) if self.followed else ""
+        return search.bisected(self.bisection, self.versions, case)
 
     def __repr__(self) -> str:
         return "\n".join(search.sentences(self.bisection, search.brief(self.versions)))
@@ -298,12 +275,7 @@ class Machines(Results):
         return html.text([line for part in self.page.sections[:1] for line in part.lines if isinstance(line, str)])
 
 
-KINDS: dict[str, type[Results]] = {
-    EXPLAIN: Explained,
-    VERSUS: Versions,
-    FASTEST: Fastest,
-    SOAK: Soaked,
-}
+KINDS: dict[str, type[Results]] = {EXPLAIN: Explained, VERSUS: Versions, FASTEST: Fastest, SOAK: Soaked}
 
 
 def kind_of(record: Run) -> type[Results]:

@@ -1,7 +1,4 @@
-"""Scenarios: one Keras 3 model definition, its data, and the workloads in which it is measured.
-
-Imported by scenario files and by the worker: standard library only.
-"""
+"""Scenarios: one Keras 3 model definition, its data, and the workloads in which it is measured."""
 
 import errno
 import hashlib
@@ -11,9 +8,8 @@ import stat
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from io import BufferedReader
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, NoneType
 from typing import Any, Literal, get_args
 
 from kerasbench.datasets import Dataset, Draw
@@ -72,13 +68,10 @@ class Workload:
         for attribute, least in (("train", 1), ("epochs", 1), ("validation", 0), ("test", 0)):
             _require_count(f"{attribute} {of_it}", getattr(self, attribute), least)
         for attribute, least in (("batch", 1), ("predict_batch", 1), ("parameters", 0), ("operations", 0)):
-            if (count := getattr(self, attribute)) is not None:
-                _require_count(f"{attribute} {of_it}", count, least)
-        _require_kind(f"large {of_it}", self.large, bool)
-        if self.data is not None:
-            _require_data(f"data {of_it}", self.data)
-        if self.feed is not None:
-            _require_function(f"feed {of_it}", self.feed)
+            _require_count(f"{attribute} {of_it}", getattr(self, attribute), least, NoneType)
+        _require(isinstance(self.large, bool), f"large {of_it}", "a bool", self.large)
+        _require_function(f"data {of_it}", self.data, Dataset, NoneType)
+        _require_function(f"feed {of_it}", self.feed, NoneType)
         is_width = isinstance(self.width, int | float) and self.width > 0
         _require(is_width, f"width {of_it}", "a number above 0", self.width)
 
@@ -140,26 +133,21 @@ class Scenario:
 
     def __post_init__(self) -> None:
         _require_function("build", self.build)
-        _require_data("data", self.data)
-        for attribute in ("callbacks", "generate"):
-            if getattr(self, attribute) is not None:
-                _require_function(attribute, getattr(self, attribute))
-        for attribute in ("parameters", "operations"):
-            if getattr(self, attribute) is not None:
-                _require_count(attribute, getattr(self, attribute), 0)
+        _require_function("data", self.data, Dataset)
+        _require_function("callbacks", self.callbacks, NoneType)
+        _require_function("generate", self.generate, NoneType)
+        _require_count("parameters", self.parameters, 0, NoneType)
+        _require_count("operations", self.operations, 0, NoneType)
         _require_count("new_tokens", self.new_tokens, LEAST_TOKENS if self.new_tokens or self.generate else 0)
         for attribute in ("learnable", "scalable", "keeps_weights", "trains"):
-            _require_kind(attribute, getattr(self, attribute), bool)
-        _require_kind("source", self.source, str)
+            _require(isinstance(getattr(self, attribute), bool), attribute, "a bool", getattr(self, attribute))
+        _require(isinstance(self.source, str), "source", "a str", self.source)
         _require(self.kind in get_args(Kind), "kind", f"one of {', '.join(get_args(Kind))}", self.kind)
         weights: object = {} if self.class_weight is None else self.class_weight
         are_weights = isinstance(weights, Mapping) and all(
             isinstance(label, int) and isinstance(weight, int | float) for label, weight in weights.items()
         )
         _require(are_weights, "class_weight", "numbers by the class, such as {0: 1.0, 1: 5.0}", weights)
-        self._require_workloads()
-
-    def _require_workloads(self) -> None:
         several = isinstance(self.workloads, tuple | list) and self.workloads
         fits = several and all(isinstance(workload, Workload) for workload in self.workloads)
         _require(fits, "workloads", "a tuple such as (Workload(...),), with its comma", self.workloads)
@@ -189,25 +177,6 @@ class Scenario:
         return workloads[name]
 
 
-def content_hash(file: Path) -> str:
-    """Return the SHA-256 of a scenario file; raise ScenarioError if it cannot be read, or is too large to be one."""
-    try:
-        with _opened(file) as stream:
-            content = stream.read(MAX_FILE_BYTES + 1)
-    except OSError as error:
-        raise ScenarioError(f"{file}: cannot be read: {error.strerror}") from None
-    if len(content) > MAX_FILE_BYTES:
-        raise ScenarioError(f"{file}: larger than {MAX_FILE_BYTES:,} bytes, so not a scenario file")
-    return hashlib.sha256(content).hexdigest()
-
-
-def _opened(file: Path) -> BufferedReader:
-    """Open a file to be read; raise OSError for a FIFO or a device too, which may never end."""
-    if not stat.S_ISREG(file.stat().st_mode):
-        raise OSError(errno.EINVAL, "not a file")
-    return file.open("rb")
-
-
 def is_saved(file: Path) -> bool:
     return file.suffix in SAVED
 
@@ -218,23 +187,26 @@ def is_named(file: Path) -> bool:
 
 
 def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
-    """Hash a scenario's file, with a saved model's own layers and samples; a name stands for itself.
-
-    Raises ScenarioError for a file that cannot be read, or a scenario's that is too large to be one.
-    """
+    """Hash a file, a saved model's with its own layers and samples; raise ScenarioError if it cannot be used."""
     if not (is_saved(file) or is_named(file)):
-        return content_hash(file)
-    of_model = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _whole_hash(file)
-    others = [_whole_hash(Path(other)) for other in (config.custom, config.rows) if other]
+        return _hash(file, ScenarioError, MAX_FILE_BYTES)
+    of_model = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _hash(file, ModelError)
+    others = [_hash(Path(other), ModelError) for other in (config.custom, config.rows) if other]
     return hashlib.sha256("\0".join([of_model, *others]).encode()).hexdigest() if others else of_model
 
 
-def _whole_hash(file: Path) -> str:
+def _hash(file: Path, kind: type[ScenarioError], most_bytes: int | None = None) -> str:
+    """Return the SHA-256 of a file, but of no FIFO and no device, which may never end."""
     try:
-        with _opened(file) as stream:
+        status = file.stat()
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(errno.EINVAL, "not a file")
+        if most_bytes and status.st_size > most_bytes:
+            raise kind(f"{file}: larger than {most_bytes:,} bytes, so not a scenario file")
+        with file.open("rb") as stream:
             return hashlib.file_digest(stream, "sha256").hexdigest()
     except OSError as error:
-        raise ModelError(f"{file}: cannot be read: {error.strerror}") from None
+        raise kind(f"{file}: cannot be read: {error.strerror}") from None
 
 
 def require_unchanged(file: Path, planned: str, config: ModelConfig = NOTHING) -> None:
@@ -283,24 +255,15 @@ def _require_name(what: str, name: object) -> None:
     _require(isinstance(name, str) and NAME_PATTERN.fullmatch(name), what, wanted, name)
 
 
-def _require_kind(what: str, value: object, kind: type) -> None:
-    _require(isinstance(value, kind), what, f"a {kind.__name__}", value)
-
-
-def _require_count(what: str, value: object, least: int) -> None:
+def _require_count(what: str, value: object, least: int, *others: type) -> None:
     fits = isinstance(value, int) and not isinstance(value, bool) and value >= least
-    _require(fits, what, f"a whole number of at least {least}", value)
+    _require(fits or isinstance(value, others), what, f"a whole number of at least {least}", value)
 
 
-def _require_function(what: str, value: object) -> None:
-    if isinstance(value, Dataset):
+def _require_function(what: str, value: object, *others: type) -> None:
+    if isinstance(value, Dataset) and Dataset not in others:
         raise ScenarioError(f"{what} must be a function, not the data set {value.title}")
-    _require(callable(value), what, "a function", value)
-
-
-def _require_data(what: str, value: object) -> None:
-    if not isinstance(value, Dataset):
-        _require_function(what, value)
+    _require(callable(value) or isinstance(value, others), what, "a function", value)
 
 
 def _require(fits: object, what: str, wanted: str, value: object) -> None:

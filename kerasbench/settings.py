@@ -12,6 +12,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, get_args
 
+from kerasbench import variants
 from kerasbench.errors import UsageError
 from kerasbench.names import (
     BACKENDS,
@@ -31,34 +32,15 @@ from kerasbench.names import (
     TABLES,
     VERSUS,
 )
+from kerasbench.variants.variant import OptionSpec
 
 WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS
 PURPOSES = ("train", "predict", "predict-one")
 BUILD, BUILD_CLEARED = "build", "build-cleared"
 SOAKED = ("train", "predict", BUILD, BUILD_CLEARED)
-STEPS_PER_EXECUTION = "steps-per-execution"
-DEFAULT_TRIES = ("backend", "device", "jit", "threads", "malloc", STEPS_PER_EXECUTION)  # they change no result
-BATCH_SIZE = "batch-size"
-TRIES = (*DEFAULT_TRIES, "dtype", BATCH_SIZE)
-
-
-@dataclass(frozen=True)
-class OptionSpec:
-    """How an option is written and described. Its name in Python, its type and its default are those of its field."""
-
-    usage: str  # the flag, and what its value is called
-    group: str
-    help: str
-    commands: tuple[str, ...] = MEASURING  # that take it
-    offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
-
-    @property
-    def flag(self) -> str:
-        return self.usage.partition(" ")[0]
-
-    @property
-    def metavar(self) -> str:
-        return self.usage.partition(" ")[2]
+_tried = {variant.flag: variant.tried for variant in variants.ALL if variant.tried is not None}
+DEFAULT_TRIES = ("backend", "device", *(name for name, by_default in _tried.items() if by_default))
+TRIES = (*DEFAULT_TRIES, *(name for name, by_default in _tried.items() if not by_default))
 
 
 def _many(usage: str, group: str, text: str, *more: Any, **named: Any) -> Any:
@@ -94,17 +76,13 @@ class Settings:
         "steady (default): seconds per trial. published: every published epoch, one round. calls: no training, but "
         "model(x) eager and compiled, predict_on_batch, predict, and tokens that language models generate.",
         (RUN,), ("steady", "published", "calls"))
-    native: bool = _value(False, "--native", WHAT,
-        "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?", (RUN,))
-    warm_cache: bool = _value(False, "--warm-cache", WHAT,
-        "Also measure with a warm compilation cache: how much earlier does the first step end?", (RUN,))
     purpose: str = _value("train", "--for PURPOSE", WHAT,
         "train (default) or predict (a batch). `fastest` also takes predict-one (one sample). `soak` also takes build "
         "(build it again and again) and build-cleared (the same, with clear_session() each time).",
         (FASTEST, SOAK), tuple(dict.fromkeys((*PURPOSES, *SOAKED))))
     tries: list[str] = _many("--try SETTING", WHAT,
-        "Settings to try: backend, device, jit, threads, malloc, steps-per-execution (default: these), dtype, "
-        "batch-size.", (FASTEST,), TRIES)
+        f"Settings to try: {', '.join(DEFAULT_TRIES)} (default: these), {', '.join(TRIES[len(DEFAULT_TRIES):])}.",
+        (FASTEST,), TRIES)
     margin: str | float = _value("5%", "--within PERCENT", WHAT,
         "A setting that takes at most this much longer counts as equally fast. Default: 5%.", (FASTEST,))
     inputs: list[str] = _many("--input [NAME=]SIZE", MODEL,
@@ -129,21 +107,6 @@ class Settings:
         "Minutes that each configuration runs. Default: 5.", (SOAK,))
     threshold: str | float = _value("3%", "--threshold PERCENT", SHOW,
         "The smallest difference that counts as faster or slower. At least 3%, the default.", (VERSUS, BISECT))
-    jit: list[str] = _many("--jit default|on|off", COLUMNS,
-        "Compile the step: on, off, or default (what each backend does).",
-        (RUN, SWEEP, VERSUS, BISECT), ("default", "on", "off"))
-    dtype: list[str] = _many("--dtype POLICY", COLUMNS,
-        "float32 (default), mixed_float16, mixed_bfloat16, ...", TABLES, ("float32", "mixed_float16", "mixed_bfloat16"))
-    fp32: list[str] = _many("--fp32 MODE", COLUMNS,
-        "Precision of float32 matrix multiplications on a GPU: ieee (default), tf32 or framework-default.",
-        TABLES, ("ieee", "tf32", "framework-default"))
-    threads: list[str] = _many("--threads N", COLUMNS,
-        "CPU cores that a trial may use. Default: all.", TABLES)
-    malloc: list[str] = _many("--malloc default|keep", COLUMNS,
-        "Freed memory on a CPU: default (returned to the system) or keep (kept by the process; Linux with glibc).",
-        TABLES, ("default", "keep"))
-    steps_per_execution: list[str] = _many("--steps-per-execution N", COLUMNS,
-        "Training steps in one execution, as in compile(). Default: the model's own.", TABLES)
     python: list[str] = _many("--python NAME=PATH", ENVIRONMENTS,
         "Python interpreter of a backend. torch@LABEL=PATH adds a configuration with that interpreter. Default: from "
         "kerasbench.toml, or this one.", (*MEASURING, DOCTOR))
@@ -175,6 +138,7 @@ class Settings:
     wait: bool = _value(False, "--wait", EXPERTS,
         "Wait if another run uses this machine. Default: stop with an error.")
     # fmt: on
+    choices: dict[str, list[str]] = field(default_factory=dict)  # what was said of variants, by their names
     # No options: the rows of a live model, and both sides of ``versus``.
     rows: str = ""
     samples: int = 0
@@ -182,22 +146,39 @@ class Settings:
     head: str = ""
 
 
+OF_VARIANTS = {variant.name: variant.option for variant in variants.ALL if variant.option}
+SPECS: dict[str, OptionSpec] = {
+    field.name: field.metadata["option"] for field in dataclasses.fields(Settings) if "option" in field.metadata
+} | OF_VARIANTS
+
+
 def options_of(command: str) -> list[str]:
-    declared = (field.name for field in dataclasses.fields(Settings) if "option" in field.metadata)
-    return [name for name in declared if command in option(name).commands]
+    """Return the names of a command's options, in the order of their groups in ``--help``."""
+    names = [name for name, option in SPECS.items() if command in option.commands]
+    return sorted(names, key=lambda name: GROUPS.index(SPECS[name].group))
 
 
 def option(name: str) -> OptionSpec:
-    spec: OptionSpec = Settings.__dataclass_fields__[name].metadata["option"]
-    return spec
+    return SPECS[name]
 
 
 def is_list(name: str) -> bool:
+    if name in OF_VARIANTS:
+        return bool(SPECS[name].metavar)
     return Settings.__dataclass_fields__[name].default_factory is list
 
 
 def default(name: str) -> object:
+    if name in OF_VARIANTS:
+        return None if is_list(name) else False
     return Settings.__dataclass_fields__[name].default
+
+
+def value(asked: Settings, name: str) -> Any:
+    """Return what was said of an option, or of a variant."""
+    if name not in OF_VARIANTS:
+        return getattr(asked, name)
+    return asked.choices.get(name, []) if is_list(name) else name in asked.choices
 
 
 def settings(command: str, given: Mapping[str, object], **arguments: object) -> Settings:
@@ -221,7 +202,9 @@ def settings(command: str, given: Mapping[str, object], **arguments: object) -> 
     values: dict[str, Any] = {
         name: words(name, value) if is_list(name) else _plain(name, value) for name, value in said.items()
     }
-    return Settings(**values)
+    choices = {name: values.pop(name) for name in said if name in OF_VARIANTS}
+    asked = {name: value if is_list(name) else [""] for name, value in choices.items() if value}
+    return Settings(**values, choices=asked)
 
 
 def words(name: str, given: object) -> list[str]:
@@ -256,7 +239,7 @@ def _plain(name: str, value: object) -> object:
     """Return the value of an option that has one, as its field has it; raise UsageError for one of another type."""
     if isinstance(value, str) and not value and default(name) != "":
         raise _empty(name)
-    kind = Settings.__dataclass_fields__[name].type
+    kind = bool if name in OF_VARIANTS else Settings.__dataclass_fields__[name].type
     kinds = get_args(kind) or (kind,)
     if isinstance(value, Path):
         value = str(value)

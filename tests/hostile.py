@@ -83,7 +83,7 @@ COMPARED = 0  # stands for the schema of the run of two versions
 
 @cache
 def encoded(schema: int = SCHEMA) -> bytes:
-    return msgspec.json.encode({SCHEMA: record, COMPARED: compared}[schema]())
+    return msgspec.json.encode({SCHEMA: record, COMPARED: compared}[schema](), enc_hook=dict)
 
 
 @cache
@@ -91,11 +91,10 @@ def journal() -> bytes:
     """Return the same run as it stands while it is going on."""
     whole = record()
     lines = (dataclasses.replace(whole, trials=[]), *whole.trials)
-    return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+    return b"".join(msgspec.json.encode(line, enc_hook=dict) + b"\n" for line in lines)
 
 
 def places(content: Any, at: Place = ()) -> Iterator[Place]:
-    """Yield where every value of a file stands."""
     yield at
     items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, value in items:

@@ -249,6 +249,8 @@ def changed(whole: T, **different: Any) -> T:
         part = getattr(whole, name)
         if isinstance(value, dict) and dataclasses.is_dataclass(part):
             different[name] = changed(part, **value)
+        elif isinstance(value, dict) and isinstance(part, Options):
+            different[name] = part.but(**value)
     replace: Callable[..., T] = dataclasses.replace
     return replace(whole, **different)
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kerasbench import variants
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.findings import Findings
@@ -50,7 +51,6 @@ def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findin
 
 
 def rivals(step_ms: float, options: Options, device: Device = made.CPU) -> list[Trial]:
-    """A column of three rounds, for an explanation to hold its own against."""
     return [made.trial(i, found=made.measurement(step_ms), options=options, device=device) for i in (1, 2, 3)]
 
 
@@ -125,7 +125,7 @@ def of_versions(*trials: Trial, threshold: float = 0.03) -> Run:
 
 
 def compared(*trials: Trial, threshold: float = 0.03) -> pairs.Versus:
-    (only,) = pairs.compared(summarize(of_versions(*trials, threshold=threshold)))
+    (only,) = pairs.versions(Findings.of(of_versions(*trials, threshold=threshold)))
     return only
 
 
@@ -152,7 +152,7 @@ FAST = Column("jax", "cpu", EIGHT)
 
 def candidate(column: Column, ms: float) -> Measurement:
     sliced = made.sliced([ms * (1 + 0.01 * cycle) for cycle in range(6)], [2 * ms] * 6)
-    batch = column.options.batch_size
+    batch = variants.batch(column.options)
     return dataclasses.replace(sliced, train_samples=batch * sliced.steps_per_epoch) if batch else sliced
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
+from unittest.mock import patch
 
 from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.estimates import LogEstimate
@@ -20,7 +21,7 @@ from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.results.run import Effort, Run, Trial, exactly
 from kerasbench.results.store import Store
-from kerasbench.runs import rounds
+from kerasbench.runs import rounds, schedule
 from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.rounds import Launch
 from tests import made
@@ -78,10 +79,11 @@ def run(
     plan = made.changed(made.plan(*(planned or CASES), effort=effort or exactly(2), absent=absent), config=config or {})
     if carried:
         different["earlier"] = made.record(*carried)
-    usual: dict[str, Any] = {"state": made.state(), "between": by_round}
-    usual["in_order"] = lambda cases, *drawn: list(cases)  # rows and columns come as they stand in a test
+    in_order = different.pop("in_order", lambda cases, *drawn: list(cases))  # as they stand in a test
+    different.setdefault("state", made.state())
     heard = Events() if events is None else events
-    return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **usual | different).execute()
+    with patch.multiple(schedule, ratio_of=by_round, order_cases=in_order):
+        return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **different).execute()
 
 
 def noisy(*steps_ms: float) -> list[Measurement]:

@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -21,7 +22,7 @@ from kerasbench.analysis.table import NAMES
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.modes import explain, fastest, soak, sweep, versus
 from kerasbench.modes.fastest.plan import default_backend
-from kerasbench.modes.mode import NOTHING, IsDataclass, Mode
+from kerasbench.modes.mode import Mode
 from kerasbench.modes.versus import tell as report_versus
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.pages.files import SavedReport
@@ -145,10 +146,10 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert (first.scenarios, first.backends) == (["dense"], ["jax"])
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
     assert runs.waits == [False, True]
-    asked = Settings(jit=["on"], dtype=["float32", "float64"], threads=["1"], native=True)
+    asked = Settings(choices={"jit": ["on"], "dtype": ["float32", "float64"], "threads": ["1"], "native": [""]})
     assert first.options == configure.options_of(asked)
     assert (first.effort, first.data) == (PUBLISHED, "synthetic")
-    assert second.options == configure.options_of(Settings(threads=["1", "2"]))
+    assert second.options == configure.options_of(Settings(choices={"threads": ["1", "2"]}))
     assert (second.effort, second.data) == (DEFAULT, "real")
     assert results.records == [runs.record]
     assert "# dense: the largest part of an epoch is computation" in (runs.folder / "2026-01-02T030405.md").read_text()
@@ -194,8 +195,8 @@ def test_the_signature_of_a_function_has_its_options() -> None:
 
 def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs) -> None:
     plain = runs.record
-    asked: dict[type[Results], tuple[Mode[Any], IsDataclass]] = {
-        Explained: (explain.MODE, NOTHING),
+    asked: dict[type[Results], tuple[Mode[Any], object]] = {
+        Explained: (explain.MODE, None),
         Versions: (versus.MODE, versus.VersusConfig("old", "new", 0.03)),
         Fastest: (fastest.MODE, fastest.RaceConfig()),
         Soaked: (soak.MODE, soak.SoakConfig("train", 1.0)),
@@ -219,14 +220,18 @@ def test_a_live_model_is_asked_for_by_a_file_of_its_own(runs: Runs) -> None:
 def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
     results = kerasbench.sweep("dense", [1, 8, 64], 0.5, "jax", devices="cpu", rounds=4, budget=60)
     (asked,) = runs.config
-    assert [(options.batch, options.width) for options in asked.options] == [(1, 0.5), (8, 0.5), (64, 0.5)]
+    assert [(options.get("batch"), options.get("width")) for options in asked.options] == [
+        (1, 0.5),
+        (8, 0.5),
+        (64, 0.5),
+    ]
     assert (asked.scenarios, asked.backends, asked.devices) == (["dense"], ["jax"], ["cpu"])
     assert sweep.MODE.asked(asked).refine
     assert asked.effort == dataclasses.replace(exactly(4, SWEEP), budget_s=60)
     assert results.records == [runs.record]
     kerasbench.sweep("dense", "1..4", inputs=["a=3", "b=4"])
     assert runs.config[-1].model_config == ModelConfig([Input("a", [3]), Input("b", [4])])
-    assert [options.batch for options in runs.config[-1].options] == [1, 2, 4]
+    assert [options.get("batch") for options in runs.config[-1].options] == [1, 2, 4]
 
 
 def test_an_explanation_is_text_and_data(runs: Runs) -> None:
@@ -238,7 +243,7 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
     assert repr(explained).startswith("dense")
     data, (breakdown,) = explained.to_data(), explained.breakdowns
     (part,) = [result["value"] for result in data["results"] if result["metric"] == "input_pipeline_ms"]
-    assert part == pytest.approx(breakdown.feeding_ms.value) == pytest.approx(0.5)
+    assert part == pytest.approx(breakdown.input_pipeline_ms.value) == pytest.approx(0.5)
     runs.record = made.changed(made.record(made.trial(failure=made.FAILURE)), config=asked)
     failed = kerasbench.explain("dense")
     assert (failed.to_data()["results"], failed.breakdowns) == ([], [])
@@ -259,18 +264,15 @@ def test_a_soak_is_text_and_a_picture(runs: Runs, rng: random.Random) -> None:
     runs.record = soaked(0, 64 << 10, rng)
     soaking = kerasbench.soak("dense", minutes=1)
     assert soak.MODE.asked(runs.config[0]) == soak.SoakConfig("train", 1.0)
-    assert [soak.grows for soak in soaking.soaks] == [True]
+    assert [soak.memory_grows for soak in soaking.soaks] == [True]
     assert repr(soaking).startswith("dense on PyTorch: memory grows by ")
     assert "dense: memory" in soaking.plot().svg
 
 
 def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise ResultsError("no space left")
-
-    remote = SimpleNamespace(host="m1", store=made.stored(tmp_path), is_unfinished=False, failed="")
+    remote = SimpleNamespace(host="m1", store=made.stored(tmp_path), unfinished=False, cause="")
     monkeypatch.setattr("kerasbench.machines.ask", lambda *asked: [remote])
-    monkeypatch.setattr("kerasbench.pages.files.replace", refuse)
+    monkeypatch.setattr("kerasbench.pages.files.replace", Mock(side_effect=ResultsError("no space left")))
     machines: Any = kerasbench.run("dense", hosts="m1")
     assert machines.failed == {"m1": "no space left"}
 
@@ -321,12 +323,13 @@ def test_versions_have_regressions_for_a_test_to_look_at() -> None:
 
 
 def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:
-    probe = Probe(1, contrast(made.estimate(1.3, 1.4, trials=3), Verdict.SLOWER))
-    search = Bisected(Bisection(SearchOutcome.FOUND, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    step = contrast(made.estimate(1.3, 1.4, trials=3), Verdict.SLOWER)
+    probe = Probe(1, step)
+    search = Bisected(Bisection(SearchOutcome.FOUND, [probe], fast=0, slow=1), ["old", "new"], step)
     assert search.version == "new"
     assert repr(search).startswith("new is the first slow version: a step takes 1.30× (1.21–1.40) as long as with old.")
     assert str(search).startswith("# dense torch cpu: new is the first slow version: a step takes 1.30×")
-    none = Bisected(Bisection(SearchOutcome.NONE, [probe], fast=0, slow=1), ["old", "new"], "dense torch cpu")
+    none = Bisected(Bisection(SearchOutcome.NONE, [probe], fast=0, slow=1), ["old", "new"], step)
     assert none.version is None
     with pytest.raises(UsageError, match="bisect takes two versions or more"):
         kerasbench.bisect(["keras==3.15.0"])

@@ -19,7 +19,6 @@ pytestmark = pytest.mark.processes
 
 
 def add_run(results: Path, day: int) -> Path:
-    """Measure there, and make its page and the index."""
     trials = [made.in_block(1, made.measurement(ms), backend=backend) for backend, ms in (("jax", 2.0), ("torch", 3.0))]
     store = made.stored(results, made.changed(made.record(*trials), started=f"2026-01-{day:02d}T03:04:05Z"))
     pages.write(pages.made_from([results]))

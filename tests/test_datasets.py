@@ -107,12 +107,3 @@ def test_three_of_four_words_follow_from_the_one_before_by_the_same_table_in_eve
     table = {word: np.bincount(other_y[other_x == word]).argmax() for word in range(50)}
     followed = np.vectorize(table.get)(x) == y
     assert 0.7 < followed.mean() < 0.8
-
-
-@pytest.mark.parametrize("name", datasets.RENAMED)
-def test_an_older_name_of_a_data_set_raises_the_new_one(name: str) -> None:
-    with pytest.raises(datasets.DataError) as raised:
-        getattr(datasets, name)
-    new = datasets.RENAMED[name]
-    assert str(raised.value) == f"datasets.{name} is called datasets.{new} now"
-    assert callable(getattr(datasets, new.partition("(")[0]))

@@ -13,7 +13,6 @@ from kerasbench.scenario import (
     Scenario,
     ScenarioError,
     Workload,
-    content_hash,
     is_named,
     load,
     require_unchanged,
@@ -108,7 +107,7 @@ def test_a_file_has_one_scenario_and_a_name_and_is_not_huge(tmp_path: Path, cont
         load(tmp_path / "a|b.py")
     file.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     with pytest.raises(ScenarioError, match="larger than"):
-        content_hash(file)
+        source_hash(file)
 
 
 def test_a_scenario_may_import_its_neighbour(tmp_path: Path) -> None:

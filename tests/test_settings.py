@@ -43,7 +43,7 @@ def test_what_python_gives_is_of_the_type_of_its_option() -> None:
     whole, real = np.int64(3), np.float32(2.5)
     given = {"rounds": whole, "budget": real, "backends": {"jax": 1}.keys(), "threads": np.array([1, 2])}
     meant = settings("run", given)
-    assert (meant.rounds, meant.budget, meant.backends, meant.threads) == (3, 2.5, ["jax"], ["1", "2"])
+    assert (meant.rounds, meant.budget, meant.backends, meant.choices) == (3, 2.5, ["jax"], {"threads": ["1", "2"]})
     assert type(meant.rounds) is int
     assert settings("run", {"backends": (name for name in ("jax", "torch"))}).backends == ["jax", "torch"]
 

@@ -62,7 +62,6 @@ def strings(file: Path) -> Iterator[tuple[int, str]]:
 
 
 def told() -> Iterator[tuple[str, str]]:
-    """Yield everything that a user reads, by where it stands."""
     for pattern in DOCUMENTS:
         for file in sorted(ROOT.glob(pattern)):
             for number, line in enumerate(file.read_text("utf-8").splitlines(), start=1):

@@ -8,7 +8,6 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from kerasbench.analysis.findings import Findings
 from kerasbench.pages import files as pages
 from kerasbench.pages import html, page
 from kerasbench.report import markdown
@@ -28,18 +27,17 @@ address. Yours is welcome: [how to send it](../python-and-files.md#send-a-result
 @cache
 def made(results: Path = ROOT / "results") -> dict[str, str]:
     """Return the files of this part of the site, by their path in it."""
-    plain = (run for _, record in pages.among([results], lambda unread: None) for run in pages.plain(record))
-    machines = {pages.slug(record.machine): Findings.of(record) for record in merge_by_machine(plain)}
-    named = dict(zip(machines, pages.named(machines), strict=True))
-    files = {f"{FOLDER}/{name}.html": _on_site(html.document([named[name]])) for name in machines}
-    lines = []
-    for name, of_machine in machines.items():
+    plain = (run for _, record in pages.among([results], lambda file, why: None) for run in pages.plain(record))
+    files, lines, machines = {}, [], pages.named(merge_by_machine(plain))
+    for chip, of_machine in machines:
+        name = pages.slug(of_machine.record.machine)
+        files[f"{FOLDER}/{name}.html"] = _on_site(html.document([(chip, of_machine)]))
         machine = markdown.escape(of_machine.record.machine.title)
         lines.append(f"- [{machine}]({name}.html): {markdown.escape(title(of_machine))}")
         kinds = page.quotable()["kinds"](of_machine)
         lines += ["", markdown.table(kinds.table), ""] if kinds and kinds.table else []
     if len(machines) > 1:
-        files[f"{FOLDER}/all.html"] = _on_site(html.document(list(named.values())))
+        files[f"{FOLDER}/all.html"] = _on_site(html.document(machines))
         lines.append("- [All machines side by side](all.html)")
     files[f"{FOLDER}/index.md"] = "\n".join([INTRODUCTION, *lines]) + "\n"
     return files

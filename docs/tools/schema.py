@@ -12,6 +12,8 @@ import sys
 
 import msgspec
 
+from kerasbench import variants
+from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Slice
 from kerasbench.report import document as printed
 from kerasbench.results.run import SCHEMA, Run
@@ -33,7 +35,7 @@ def types_of(*modules: str) -> dict[str, type]:
 
 def written(root: type, title: str, types: dict[str, type]) -> str:
     """Return a schema (JSON Schema 2020-12), as msgspec derives it from the types, with their comments."""
-    schema = msgspec.json.schema(root) | {"title": title}
+    schema = msgspec.json.schema(root, schema_hook=of_options) | {"title": title}
     for name, definition in schema["$defs"].items():
         for ancestor in types[name].__mro__[-2::-1] if name in types else ():
             for field, comment in FIELD.findall(inspect.getsource(ancestor)):
@@ -41,6 +43,14 @@ def written(root: type, title: str, types: dict[str, type]) -> str:
         if "description" in definition:  # a docstring, whose indentation Python 3.13 takes away by itself
             definition["description"] = inspect.cleandoc(definition["description"])
     return json.dumps(schema, indent=1, sort_keys=True) + "\n"
+
+
+def of_options(kind: type) -> dict[str, object]:
+    """Say what a column may have: the size of a sweep, its interpreter, a control, and what is chosen of variants."""
+    assert kind is Options
+    names = {bool: "boolean", int: "integer", float: "number", str: "string"}
+    types = {name: {"type": names[takes[-1]]} for name, takes in sorted(variants.TAKES.items())}
+    return {"type": "object", "title": "Options", "description": inspect.getdoc(kind), "properties": types}
 
 
 def of_results() -> str:

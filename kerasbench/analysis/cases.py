@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from kerasbench.analysis import parity
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate, learned
+from kerasbench.analysis.estimates import Estimate, LogEstimate
 from kerasbench.analysis.families import Priors
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.protocol.columns import CaseKey, Column, Size
@@ -25,17 +25,12 @@ PREDICTS = " (predict)"  # behind the name of a row whose model is not trained
 PREDICTED, PREDICTED_ONE = "predict_batch_p50_ms", "predict_p50_ms"
 
 
-def headline(size: Size | None) -> str:
-    """Return the metric that stands for a case: in a sweep, which measures no epochs, the step inside of them."""
-    return HEADLINE if size is None else STEADY
-
-
 def headline_of(trials: Iterable[Trial]) -> str:
-    """Return the metric that stands for these trials: of a model that is not trained, a prediction of its batch."""
+    """Return what stands for these trials: in a sweep, which measures no epochs, the step inside of them."""
     for trial in trials:
         if trial.measurement is not None:
             if trial.measurement.training is not None:
-                return headline(trial.options.size)
+                return HEADLINE if trial.options.size is None else STEADY
             return PREDICTED if any(latency.batch > 1 for latency in trial.measurement.prediction) else PREDICTED_ONE
     return HEADLINE
 
@@ -56,8 +51,6 @@ class Once(Generic[Key, Value]):
 
 @dataclass(frozen=True)
 class Measured:
-    """What a case's trials amount to (see ``summarize_case``)."""
-
     trials: list[tuple[Trial, Measurement]]
     failure: Failure | None  # the last one; a case that failed may hold earlier trials
     _known: Once[str, Estimate | None] = field(default_factory=Once, compare=False, repr=False)
@@ -81,20 +74,13 @@ class Measured:
         return [value for value in values if value is not None]
 
     @property
-    def learned(self) -> bool:
-        learning = [m.learning for _, m in self.trials if m.learning is not None]
-        return all(learned(losses.batch_loss_before, losses.batch_loss_after) for losses in learning)
-
-    @property
     def is_ranked(self) -> bool:
         """Whether it may be the fastest: not what compiled while it was measured, or ran eagerly and was not to."""
-        if self.was_ranked is not None:
-            return self.was_ranked
-        return all(m.compiler is None or m.compiler.is_settled for _, m in self.trials)
+        settled = all(m.compiler is None or m.compiler.is_settled for _, m in self.trials)
+        return settled if self.was_ranked is None else self.was_ranked
 
     @property
     def device_title(self) -> str:
-        """The GPU's name as a trial found it, empty for a CPU and for a case without a trial that succeeded."""
         return next((trial.device.title for trial, _ in self.trials), "")
 
     def estimate(self, name: str) -> Estimate | None:
@@ -106,12 +92,6 @@ class Measured:
     @property
     def steps_ms(self) -> list[float]:
         return self.values(headline_of(trial for trial, _ in self.trials))
-
-    @property
-    def scatter(self) -> float | None:
-        """Coefficient of variation of the training step over trials; None for fewer than three."""
-        values = self.steps_ms
-        return statistics.stdev(values) / statistics.fmean(values) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
 
 
 @dataclass(frozen=True)
@@ -131,7 +111,6 @@ class Row:
 
     @property
     def run(self) -> str:
-        """What tells its run from others of the machine."""
         return self.origin.started
 
     @property
@@ -146,10 +125,9 @@ class Row:
     def headline(self) -> str:
         if self.workload.predicts_only:
             return PREDICTED if self.workload.predicts_batches else PREDICTED_ONE
-        return headline(self.size)
+        return HEADLINE if self.size is None else STEADY
 
     def key(self, column: Column) -> CaseKey:
-        """Return what tells a case from all others, as Trial.case does."""
         return CaseKey(self.scenario.name, self.workload.name, column, self.size)
 
     @property
@@ -172,8 +150,7 @@ class Row:
 def judge_cases(cases: Mapping[Column, Measured]) -> dict[Column, Failure]:
     """Return those of a row's cases that compute something else than the others, each with its failure.
 
-    The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers. One that
-    was found to differ is judged with them again, so that the verdict stays the same.
+    The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers.
     """
     return parity.judge_parity(_first_trials(cases))
 
@@ -181,7 +158,7 @@ def judge_cases(cases: Mapping[Column, Measured]) -> dict[Column, Failure]:
 def _first_trials(cases: Mapping[Column, Measured]) -> dict[Column, tuple[str, Measurement]]:
     compared: dict[Column, tuple[str, Measurement]] = {}
     for column, case in cases.items():
-        if case.failure is None or case.failure.code is Code.PARITY:
+        if case.failure is None or case.failure.code is Code.PARITY:  # judged again, so that the verdict stays the same
             for trial, measurement in case.trials:
                 if measurement.parity is not None:
                     compared.setdefault(column, (trial.device.kind, measurement))
@@ -190,8 +167,8 @@ def _first_trials(cases: Mapping[Column, Measured]) -> dict[Column, tuple[str, M
 
 def summarize_case(trials: Iterable[Trial]) -> Measured:
     """Sum up one case's trials. One that ran out of memory beside others counts only where the case has no other."""
-    everything = list(trials)
-    counting = [trial for trial in everything if not trial.crowded] or everything
+    trials = list(trials)
+    counting = [trial for trial in trials if not trial.crowded] or trials
     failures = [trial.failure for trial in counting if trial.failure is not None]
     measured = [(trial, trial.measurement) for trial in counting if trial.measurement is not None]
     return Measured(_with_epochs(measured), failures[-1] if failures else None)
@@ -200,8 +177,8 @@ def summarize_case(trials: Iterable[Trial]) -> Measured:
 def _with_epochs(trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[Trial, Measurement]]:
     """Give trials that have left out short epochs those of the newest before them, for the length of a published one.
 
-    Only trials leave them out in whose epochs they matter little, and all columns of a block alike: so their slices
-    are still pairs. A trial's own record shows that it has none. What disturbed them then counts here, too.
+    They are left out where they matter little, and in all columns of a block alike: so their slices are still pairs.
+    A trial's own record shows that it has none. What disturbed them then counts here, too.
     """
     known: Training | None = None
     whole = []
@@ -209,7 +186,7 @@ def _with_epochs(trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[Tria
         training = measurement.training
         if training is not None and training.epochs:
             known = training
-        elif training is not None and training.unit == "step" and trial.measures_epochs and known is not None:
+        elif training is not None and training.unit == "step" and not trial.agenda.sized and known is not None:
             lent = dataclasses.replace(training, epochs=known.epochs, epoch_steps=known.epoch_steps)
             measurement = dataclasses.replace(measurement, training=lent)  # noqa: PLW2901
         whole.append((trial, measurement))

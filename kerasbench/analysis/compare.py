@@ -6,8 +6,8 @@ The trials of a run share its hour, so that a run is one observation, however ma
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import groupby
+from dataclasses import dataclass
+from itertools import chain, groupby
 from typing import NamedTuple
 
 from kerasbench.analysis.contrasts import Contrast, Place, judged
@@ -60,7 +60,6 @@ class RunComparison:
 
     @property
     def overall(self) -> float | None:
-        """The geometric mean of the ratios, new over old; None without any."""
         ratios = [change.contrast.ratio.value for change in self.changes]
         return statistics.geometric_mean(ratios) if ratios else None
 
@@ -70,12 +69,11 @@ class RunComparison:
 
     def require_decided(self) -> None:
         """Raise Undecided where no case has a verdict that says something, and none fails now."""
-        unclear = self.verdicts[Verdict.INCONCLUSIVE]
-        if self.failed or self.verdicts.total() > self.unjudged.total() + unclear:
+        reasons = self.unjudged + Counter(undecided=self.verdicts[Verdict.INCONCLUSIVE])
+        if self.failed or len(self.changes) > reasons.total():
             return
-        reasons = [f"{count(cases, 'case')}: {why}" for why, cases in self.unjudged.items()]
-        reasons += [f"{count(unclear, 'case')}: undecided"] if unclear else []
-        why = "; ".join(reasons) or "no case was measured on both sides"
+        why = "; ".join(f"{count(cases, 'case')}: {why}" for why, cases in reasons.items())
+        why = why or "no case was measured on both sides"
         raise Undecided(f"nothing could be judged, so this is no pass: {why}; kerasbench versus measures two versions")
 
 
@@ -83,26 +81,24 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
     """Compare what stands for every case over the runs of each side, by Welch's interval on logarithms.
 
     Each side is one run or several of one machine. Of a side's runs those count together that measured a case alike.
-    Runs of a side that follow each other, with none of the other side between, are one observation: else a slower day
-    would be a slower version. Runs old, old, new, old, new, new are two observations of each side.
+    Those that follow each other, with none of the other side between, are one observation: else a slower day would be a
+    slower version.
     """
-    before, after = _side(old), _side(new)
+    (was, before, _), (now, after, failed) = _side(old), _side(new)
     is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
-    both = [case for case in before.cases if case in after.cases]
-    changes = [_change(before.cases[case], after.cases[case], is_one_machine) for case in both]
-    effect = max(before.minimal_effect, after.minimal_effect)
+    changes = [_change(before[case], after[case], is_one_machine) for case in before if case in after]
+    effect = max(was.minimal_effect, now.minimal_effect)
     verdicts = iter(judged([change.contrast for change in changes if not change.contrast.why], effect, by_run=False))
     return RunComparison(
         changes=[change if change.contrast.why else change._replace(contrast=next(verdicts)) for change in changes],
-        added=[case for case in after.cases if case not in before.cases],
-        vanished=[case for case in before.cases if case not in after.cases and case not in after.failed],
-        failed=[(case, after.failed[case]) for case in before.cases if case in after.failed],
+        added=[case for case in after if case not in before],
+        vanished=[case for case in before if case not in after and case not in failed],
+        failed=[(case, failed[case]) for case in before if case in failed],
         effect=effect,
     )
 
 
-@dataclass(frozen=True)
-class _Observed:
+class _Observed(NamedTuple):
     place: Place
     steps_ms: list[float]
     manner: dict[str, object]  # how it was measured, in words: what differs in it has no verdict
@@ -110,31 +106,26 @@ class _Observed:
     likeness: tuple[object, ...]  # what runs of one side must share to count together
 
 
-@dataclass(frozen=True)
-class _Side:
-    """One of the two sets. Of a case's runs, the first is the one that a page would show."""
+def _side(records: Sequence[Run]) -> tuple[Run, dict[CaseKey, list[_Observed]], dict[CaseKey, Failure]]:
+    """Return one of the two sets: merged, its cases that were measured, and those that failed.
 
-    minimal_effect: float
-    cases: dict[CaseKey, list[_Observed]] = field(default_factory=dict)
-    failed: dict[CaseKey, Failure] = field(default_factory=dict)
-
-
-def _side(records: Sequence[Run]) -> _Side:
+    Of a case's runs, the first is the one that a page would show.
+    """
     records = distinct(records)
     shown = merge(records)
-    side = _Side(shown.minimal_effect)
     runs: dict[CaseKey, dict[str, _Observed]] = {}
-    for record in records:
-        for observed in _observed(record):
-            runs.setdefault(observed.place.key, {})[observed.place.row.run] = observed
+    for observed in chain.from_iterable(map(_observed, records)):
+        runs.setdefault(observed.place.key, {})[observed.place.row.run] = observed
+    cases: dict[CaseKey, list[_Observed]] = {}
+    failed: dict[CaseKey, Failure] = {}
     for row, column, case in summarize(shown).cases:
         key = row.key(column)
         if case.failure is not None:
-            side.failed[key] = case.failure
+            failed[key] = case.failure
         elif first := runs.get(key, {}).get(row.run):
             alike = [run for run in runs[key].values() if run is not first and run.likeness == first.likeness]
-            side.cases[key] = [first, *alike]
-    return side
+            cases[key] = [first, *alike]
+    return shown, cases, failed
 
 
 def _observed(record: Run) -> Iterator[_Observed]:
@@ -151,14 +142,14 @@ def _observed(record: Run) -> Iterator[_Observed]:
             "side by side or one after another": row.in_turn,
             CODE: " ".join(codes) if all(codes) else "",
         }
-        source = scenarios[row.scenario.name].source(column.backend, column.options.native)
+        source = scenarios[row.scenario.name].source(column)
         versions = sorted({item for _, measurement in case.trials for item in measurement.resolved.versions.items()})
         likeness = (manner, source, versions, asked.mode, asked.own)
         yield _Observed(Place(row, column), case.steps_ms, manner, source, likeness)
 
 
 def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: bool) -> Change:
-    # An observation is a stretch of runs of one side that no run of the other interrupts.
+    # An observation is a stretch of runs of one side: old, old, new, old, new, new are two of each.
     sides = ((False, old), (True, new))
     runs = [(run.place.row.run, is_new, estimate(run.steps_ms).value) for is_new, side in sides for run in side]
     observations_ms: tuple[list[float], list[float]] = ([], [])
@@ -196,6 +187,6 @@ def _beside(old: Place, new: Place) -> tuple[Column, float] | None:
     }
     if not others:
         return None
-    column = min(others, key=lambda other: others[other])
+    column = min(others, key=others.__getitem__)
     then, now = (in_row(place.row, place.column, column, metric) for place in (old, new))
     return (column, now.value / then.value) if then and now else None

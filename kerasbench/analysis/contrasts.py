@@ -5,11 +5,12 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
+from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import Measured, Row
-from kerasbench.analysis.estimates import Estimate, LogEstimate, Verdict, judge
+from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.analysis.ratios import in_row, in_sessions
-from kerasbench.protocol.columns import DEFAULT, CaseKey, Column
+from kerasbench.analysis.ratios import in_common, in_row
+from kerasbench.protocol.columns import CaseKey, Column
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
 
@@ -26,9 +27,6 @@ class Place(NamedTuple):
     def key(self) -> CaseKey:
         return self.row.key(self.column)
 
-    def estimate(self, metric: str) -> Estimate | None:
-        return self.case.estimate(metric)
-
 
 @dataclass(frozen=True)
 class Contrast:
@@ -44,7 +42,6 @@ class Contrast:
 
     @property
     def withheld(self) -> bool:
-        """Whether what is the same differs, so that nothing can be said."""
         return self.again is not None and is_off(self.again)
 
     @property
@@ -53,7 +50,6 @@ class Contrast:
 
     @property
     def is_headline(self) -> bool:
-        """Whether it is about what stands for its row: the training step, or a prediction of an untrained model."""
         return self.metric == self.over.row.headline
 
 
@@ -69,11 +65,11 @@ def between(row: Row, over: Column, under: Column, metric: str, again: LogEstima
 def judged(pairs: Iterable[Contrast | None], effect: float, by_run: bool = True) -> list[Contrast]:
     """Return those of one kind that can be divided, with verdicts; ``by_run``: those of a run are judged together."""
     contrasts = [contrast for contrast in pairs if contrast is not None]
-    ratios = [None if contrast.withheld else contrast.ratio for contrast in contrasts]
+    known = [None if contrast.withheld else contrast.ratio for contrast in contrasts]
     runs = [contrast.over.row.run for contrast in contrasts] if by_run else ()
     return [
         dataclasses.replace(contrast, ratio=ratio or contrast.ratio, verdict=verdict)
-        for contrast, (ratio, verdict) in zip(contrasts, judge(ratios, effect, runs), strict=True)
+        for contrast, (ratio, verdict) in zip(contrasts, judge(known, effect, runs), strict=True)
     ]
 
 
@@ -86,14 +82,19 @@ def is_off(again: LogEstimate) -> bool:
 
 def by_session(contrast: Contrast) -> dict[int, LogEstimate]:
     """Return the ratio by the blocks of each session of the run alone; nothing where it had one."""
-    return in_sessions(contrast.over.row, contrast.over.column, contrast.under.column, contrast.metric)
+    over, under, metric = contrast.over.case, contrast.under.case, contrast.metric
+    if len({trial.session for trial, _ in over.trials}) < 2:  # nearly always
+        return {}
+    scatter, sessions = ratios.assumed_scatter(over, under, metric), ratios.by_session(in_common(over, under), metric)
+    known = {day: ratio for day, blocks in sessions.items() if (ratio := ratios.over_blocks(blocks, scatter))}
+    return known if len(known) > 1 else {}
 
 
-def apart(ratios: Mapping[int, LogEstimate]) -> LogEstimate | None:
+def apart(of_sessions: Mapping[int, LogEstimate]) -> LogEstimate | None:
     """Return the larger ratio of two sessions over the smaller; of more, their interval tells how they differ."""
-    if len(ratios) != 2:
+    if len(of_sessions) != 2:
         return None
-    first, last = ratios.values()
+    first, last = of_sessions.values()
     over = first.and_then(last.inverse)
     return over if over.log_centre > 0 else over.inverse
 
@@ -123,9 +124,6 @@ def believed(row: Row) -> bool:
 
 def varied(option: str, row: Row) -> Iterator[tuple[Column, Column]]:
     """Yield each column that has an option, and the one that differs from it by not having it."""
-    default = getattr(DEFAULT, option)
     for column in row.cases:
-        if getattr(column.options, option) != default:
-            without = column.with_options(**{option: default})
-            if without in row.cases:
-                yield column, without
+        if option in column.options and (without := column.with_options(**{option: None})) in row.cases:
+            yield column, without

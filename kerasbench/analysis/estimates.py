@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 CONFIDENCE = 0.95
 MOST_LOG = 300.0  # of a value or of a bound of its interval: products of two are still numbers
@@ -40,9 +40,6 @@ class Interval:
     value: float
     low: float
     high: float
-
-    def times(self, factor: float) -> "Interval":
-        return Interval(self.value * factor, self.low * factor, self.high * factor)
 
 
 def exp(log: float) -> float:
@@ -91,8 +88,8 @@ class LogEstimate:
     def errors(self) -> list[tuple[float, float]]:
         """The standard errors behind its interval, with their degrees of freedom; there must be an interval.
 
-        The first is that of the sessions it was measured in. The other is that of the mean over many sessions, with
-        the degrees of freedom of Welch and Satterthwaite. It has more of them, so the first may reach farther.
+        The first is of the sessions it was measured in. The other is of the mean over many, with the degrees of
+        freedom of Welch and Satterthwaite. It has more of them, so the first may reach farther.
         """
         assert self.log_error is not None
         errors = [(self.log_error, self.degrees)]
@@ -142,6 +139,7 @@ class Amount:
     error: float | None  # the standard error; None where there is no interval
     degrees: float  # of freedom
     trials: int
+    half_width: ClassVar[None] = None  # a share of what may be zero says nothing
 
     @property
     def low(self) -> float | None:
@@ -152,20 +150,9 @@ class Amount:
         return None if self.error is None else self.value + t_quantile(self.degrees) * self.error
 
     @property
-    def half_width(self) -> float | None:
-        if self.error is None:
-            return None
-        return t_quantile(self.degrees) * self.error / abs(self.value) if self.value else math.inf
-
-    @property
-    def sign(self) -> int:
-        """1 for an amount above zero, -1 for one below, and 0 where its interval does not tell it from zero.
-
-        Without an interval the sign counts, but what is below zero is taken for zero: noise makes such values.
-        """
-        if self.low is None or self.high is None:
-            return int(self.value > 0)
-        return (self.low > 0) - (self.high < 0)
+    def is_above_zero(self) -> bool:
+        """Whether its interval tells it from zero; without an interval the value counts."""
+        return (self.value if self.low is None else self.low) > 0
 
 
 # ``low``, ``high`` and ``half_width`` are None where too little is known for an interval. ``half_width`` is the upper
@@ -184,8 +171,7 @@ def estimate(values: Sequence[float]) -> LogEstimate:
 def welch(a: Sequence[float], b: Sequence[float]) -> LogEstimate:
     """Return the ratio of the geometric means of two independent samples of positive values, a over b.
 
-    Its interval is Welch's on logarithms, with the degrees of freedom of Satterthwaite: B. L. Welch, "The
-    generalization of Student's problem when several different population variances are involved", Biometrika 34 (1947).
+    Its interval is Welch's on logarithms, with the degrees of freedom of Satterthwaite (Biometrika 34, 1947).
     """
     logs = [[math.log(value) for value in sample] for sample in (a, b)]
     centre = statistics.fmean(logs[0]) - statistics.fmean(logs[1])
@@ -222,10 +208,7 @@ def median_error(values: Sequence[float]) -> float | None:
 
 
 def variance(values: Sequence[float]) -> float:
-    """Return the sample variance, to a rounding error; 0 if all values are equal, and of a single one.
-
-    A page takes thousands: ``statistics.variance`` is exact, by fractions, and twenty times slower.
-    """
+    """Return the sample variance, 0 of a single value; ``statistics.variance`` is exact, and twenty times slower."""
     apart = [value - values[0] for value in values]
     centre = statistics.fmean(apart)
     return math.fsum((value - centre) ** 2 for value in apart) / max(1, len(apart) - 1)
@@ -257,10 +240,6 @@ class Judgement(NamedTuple):
     verdict: Verdict
 
 
-def minimal_effect(on_battery: bool) -> float:
-    return MINIMAL_EFFECT_ON_BATTERY if on_battery else MINIMAL_EFFECT
-
-
 def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
     return abs(batch_loss_after - batch_loss_before) > UNCHANGED * abs(batch_loss_before)
 
@@ -270,17 +249,13 @@ def judge(
 ) -> list[Judgement]:
     """Say what ratios of one kind mean for what is above: of the verdicts that say something, 5 % are wrong at most.
 
-    The whole interval of a ratio must lie beyond the minimal effect, or within it. ``runs`` tells which run measured
-    each: those of a run are judged together, so that no verdict depends on what else a page shows. Where fewer are
-    called, all intervals of the run are wider (see ``confidence_of``).
+    The whole interval of a ratio must lie beyond the minimal effect, or within it. Those of a run are judged together,
+    so that no verdict depends on what else a page shows. Where fewer are called, all are wider (``confidence_of``).
     """
     claims = [claim(ratio, effect) for ratio in ratios]
     runs = runs or [None] * len(claims)
-    of_run: dict[object, list[float]] = {run: [] for run in runs}
-    for run, (_, p) in zip(runs, claims, strict=True):
-        if p is not None:
-            of_run[run].append(p)
-    confidences = {run: confidence_of(p_values, 1 - CONFIDENCE) for run, p_values in of_run.items()}
+    known = [(run, p) for run, (_, p) in zip(runs, claims, strict=True) if p is not None]
+    confidences = {run: confidence_of([p for of, p in known if of == run], 1 - CONFIDENCE) for run in {*runs}}
     return [
         Judgement(
             ratio and dataclasses.replace(ratio, confidence=confidences[run]),
@@ -326,30 +301,12 @@ def errors_beyond(degrees: float, confidence: float) -> float:
     return float(nctdtrinc(degrees, 1 - POWER, t_quantile(degrees, confidence)))
 
 
-def scatter(ratio: LogEstimate) -> tuple[float, float]:
-    """Return a ratio's standard deviation over rounds, not sessions, and the degrees of freedom that others lend."""
-    assert ratio.log_error is not None
-    borrowed = max(0.0, ratio.degrees - (ratio.trials - 1)) if ratio.basis == "trials" else 0.0
-    return ratio.log_error * math.sqrt(ratio.trials), borrowed
-
-
-def after(
-    rounds: int, deviation: float, borrowed: float, between_sessions: float, confidence: float = CONFIDENCE
-) -> LogEstimate:
-    """Return a ratio of 1 as so many rounds of one session would know it, by what rounds and sessions differ by."""
-    error, degrees = deviation / math.sqrt(rounds), borrowed + rounds - 1
-    return LogEstimate(0.0, error, degrees, rounds, confidence=confidence, between_sessions=between_sessions)
-
-
 @dataclass(frozen=True)
 class Prior:
-    """How the variances of a run's ratios are distributed: a scaled inverse chi-square.
+    """How the variances of a run's ratios are distributed: a scaled inverse chi-square."""
 
-    ``variance`` is about where they lie, ``degrees`` how many degrees of freedom that knowledge is worth.
-    """
-
-    variance: float
-    degrees: float
+    variance: float  # about where they lie
+    degrees: float  # how many degrees of freedom that knowledge is worth
     ratios: int
 
     def moderate(self, variance: float, degrees: float) -> tuple[float, float]:
@@ -384,8 +341,6 @@ def inverse_trigamma(value: float) -> float:
     """Return x with trigamma(x) = value, for a value above 0 (Newton's method, as in Smyth's appendix)."""
     from scipy.special import polygamma
 
-    if value < 1e-6:
-        return 1 / value
     x = 0.5 + 1 / value
     for _ in range(50):
         trigamma = float(polygamma(1, x))
@@ -400,16 +355,11 @@ def confidence_of(p_values: Sequence[float], rate: float) -> float:
     """Return the confidence of the intervals by which all of these are judged, so that few of what is called are false.
 
     Each p is two-sided: of a ratio that lies on the edge of what is called a difference. Of those that are called, a
-    share of ``rate`` is false at most (Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", Journal
-    of the Royal Statistical Society B 57, 1995). What is called is what lies beyond the edge with the whole of an
-    interval of this confidence, and of those intervals a share of ``rate`` misses the truth at most (Y. Benjamini and
-    D. Yekutieli, "False discovery rate-adjusted multiple confidence intervals for selected parameters", Journal of the
-    American Statistical Association 100, 2005). So the interval that is shown is the one that decides.
+    share of ``rate`` is false at most (Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", JRSS B 57,
+    1995). They lie beyond the edge with the whole of an interval of this confidence, and of those intervals a share of
+    ``rate`` misses the truth at most (Y. Benjamini and D. Yekutieli, "False discovery rate-adjusted multiple confidence
+    intervals for selected parameters", JASA 100, 2005). So the interval that is shown is the one that decides.
     """
-    if not p_values:
-        return 1 - rate
-    called = 1
-    for rank, p in enumerate(sorted(p_values), start=1):
-        if p <= rate * rank / len(p_values):
-            called = rank
-    return 1 - rate * called / len(p_values)
+    number = max(1, len(p_values))
+    called = max((rank for rank, p in enumerate(sorted(p_values), start=1) if p <= rate * rank / number), default=1)
+    return 1 - rate * called / number

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any, Self, TypeVar
 
+from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Once
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate
-from kerasbench.analysis.rankings import of_keras, of_warm_cache, speed_ups
+from kerasbench.analysis.rankings import beside, speed_ups
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.warnings import Concern, concerns
 from kerasbench.names import RUN
@@ -23,16 +24,11 @@ MachineColumn = tuple[str, Column]  # the machine's name, and one of its columns
 
 @dataclass(frozen=True)
 class MachineRow:
-    """One row over machines: its cases, the fastest column of each machine, and that of all.
-
-    ``ratios`` are times over that of the fastest of all. Native baselines have one, but are never the fastest.
-    """
-
     label: str
     cases: Mapping[MachineColumn, Estimate | Failure]
-    firsts: frozenset[MachineColumn]
-    fastest: MachineColumn | None
-    ratios: Mapping[MachineColumn, float]
+    firsts: frozenset[MachineColumn]  # the fastest column of each machine
+    fastest: MachineColumn | None  # of all
+    ratios: Mapping[MachineColumn, float]  # to that; native baselines have one, but are never the fastest
 
 
 def abreast(summaries: Sequence[tuple[str, Summary]]) -> tuple[list[MachineColumn], list[MachineRow]]:
@@ -46,15 +42,12 @@ def light(summary: Summary) -> Summary:
     """Return a summary that ``abreast`` can use, without the trials: those of a hundred machines do not fit."""
     rows = []
     for row in summary.rows:
-        for case in row.cases.values():
+        cases = {}
+        for column, case in row.cases.items():
             case.estimate(row.headline)  # it remembers that
-        cases = {
-            column: dataclasses.replace(case, trials=[], was_ranked=case.is_ranked)
-            for column, case in row.cases.items()
-        }
+            cases[column] = dataclasses.replace(case, trials=[], was_ranked=case.is_ranked)
         rows.append(dataclasses.replace(row, cases=cases, priors=None))
-    record = dataclasses.replace(summary.record, trials=[])
-    return dataclasses.replace(summary, record=record, rows=rows, rankings=[])
+    return dataclasses.replace(summary, record=dataclasses.replace(summary.record, trials=[]), rows=rows, rankings=[])
 
 
 def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
@@ -65,13 +58,12 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
         of_machine: dict[MachineColumn, float] = {}
         rows = [row for row in summary.rows if row.label == label]
         for row, column in ((row, column) for row in rows for column in summary.columns if column in row.cases):
-            estimate = row.cases[column].estimate(row.headline)
-            if known := estimate or row.cases[column].failure:
+            case, estimate = row.cases[column], row.cases[column].estimate(row.headline)
+            if known := estimate or case.failure:
                 cases[name, column] = known
-            if estimate is not None and row.cases[column].is_ranked:
+            if estimate is not None and case.is_ranked:
                 of_machine[name, column] = estimate.value
-        if first := _fastest(of_machine):
-            firsts.add(first)
+        firsts.update(filter(None, [_fastest(of_machine)]))
         times |= of_machine
     fastest = _fastest(times)
     ratios = {column: value / times[fastest] for column, value in times.items()} if fastest else {}
@@ -79,8 +71,7 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
 
 
 def _fastest(times: Mapping[MachineColumn, float]) -> MachineColumn | None:
-    competing = [(name, column) for name, column in times if column.competes]
-    return min(competing, key=lambda place: times[place], default=None)
+    return min((place for place in times if variants.competes(place[1])), key=times.__getitem__, default=None)
 
 
 @dataclass(frozen=True)
@@ -92,16 +83,15 @@ class Findings:
 
     @classmethod
     def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
-        """``known``: what is summed up already, of a run that goes on."""
         return cls(summarize(run, known))
 
     @cached_property
     def plain(self) -> Summary:
-        return self.summary.plain
+        return self.summary.only(is_sized=False)
 
     @cached_property
     def sized(self) -> Summary:
-        return self.summary.swept
+        return self.summary.only(is_sized=True)
 
     @cached_property
     def concerns(self) -> list[Concern]:
@@ -127,12 +117,11 @@ class Findings:
         return speed_ups(self.plain.rows, self.effect)
 
     @cached_property
-    def prices(self) -> list[Contrast]:
-        return of_keras(self.plain.rows, self.effect)
-
-    @cached_property
-    def warm_caches(self) -> list[Contrast]:
-        return of_warm_cache(self.plain.rows, self.effect)
+    def besides(self) -> dict[str, list[Contrast]]:
+        """By the name of a variant, the cases with it beside the same without."""
+        return {
+            variant.name: beside(variant, self.plain.rows, self.effect) for variant in variants.ALL if variant.beside
+        }
 
     @property
     def record(self) -> Run:
@@ -140,7 +129,7 @@ class Findings:
 
     @property
     def effect(self) -> float:
-        return self.summary.record.minimal_effect
+        return self.record.minimal_effect
 
 
 def derived(compute: Callable[[Findings], T]) -> Callable[[Findings], T]:

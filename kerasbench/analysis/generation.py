@@ -24,8 +24,7 @@ class Growth:
 def growth(counts: Sequence[int], times_ns: Sequence[float]) -> Growth | None:
     """Return the line through times, in ns, until there were so many tokens; None where they do not rise.
 
-    Tokens that all take as long lie on it. Where each takes longer than the one before, in proportion to its place, the
-    residual is about 1/6.
+    Where each token takes longer than the one before, in proportion to its place, the residual is about 1/6.
     """
     slope, intercept = statistics.linear_regression(counts, times_ns)
     if slope <= 0:
@@ -41,11 +40,8 @@ def typical(generation: Generation) -> Growth | None:
 
 def by_cycle(generation: Generation) -> dict[int, Growth]:
     cycles = zip(generation.slices.cycle or (), generation.times_ns, strict=False)
-    return {
-        cycle: line
-        for cycle, times_ns in cycles
-        if cycle is not None and (line := growth(generation.counts, times_ns)) is not None
-    }
+    lines = {cycle: growth(generation.counts, times_ns) for cycle, times_ns in cycles if cycle is not None}
+    return {cycle: line for cycle, line in lines.items() if line is not None}
 
 
 def written(trials: Mapping[Column, Iterable[Measurement]]) -> dict[Writer, Tokens]:
@@ -57,18 +53,11 @@ def written(trials: Mapping[Column, Iterable[Measurement]]) -> dict[Writer, Toke
     return tokens
 
 
-@dataclass(frozen=True)
-class Divergence:
-    """Who wrote something else than most, and where first; both from 1 on."""
+def divergences(tokens: dict[Writer, Tokens]) -> list[tuple[Writer, Writer, int, int]]:
+    """Return who wrote something else than whom: than most did, or than the first where no two agree.
 
-    writer: Writer
-    reference: Writer
-    token: int
-    text: int
-
-
-def divergences(tokens: dict[Writer, Tokens]) -> list[Divergence]:
-    """Return who wrote something else than most did, or than the first where no two agree."""
+    With the first token that differs, and its text; both count from 1 on.
+    """
     if not tokens:
         return []
     most = Counter(map(repr, tokens.values())).most_common(1)[0][0]
@@ -81,5 +70,5 @@ def divergences(tokens: dict[Writer, Tokens]) -> list[Divergence]:
             for token, (mine, usual) in enumerate(zip(ours, theirs, strict=False), start=1)
             if mine != usual
         ]
-        divergent += [Divergence(writer, reference, *min(differing))] if differing else []
+        divergent += [(writer, reference, *min(differing))] if differing else []
     return divergent

@@ -19,9 +19,7 @@ NS_PER_S = 1e9
 RATE = "/s"  # the unit of metrics that are better the larger they are
 ON_BATCH, MEDIAN = "predict_on_batch", 0.5
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
-IMPORT, KERAS = "import", "keras"  # of the backend, of Keras; older files have both in the first
-TRAINING = ("published", "train", "epoch")  # phases
-STARTUP_PHASES = ("spawn", "worker", IMPORT, KERAS, "device")
+STARTUP_PHASES = ("spawn", "worker", "import", "keras", "device")  # older files have both imports in the first
 Read = Callable[[Trial, Measurement], float | None]
 SIZES = {"ms": NS_PER_MS, "s": NS_PER_S, "MiB": MIB}  # of units, in ns or bytes
 
@@ -38,7 +36,9 @@ class Metric:
     whole: bool = False  # a peak of those trials alone that left nothing out
 
     def read(self, trial: Trial, measurement: Measurement) -> float | None:
-        if (self.cold and not trial.started_alone) or (self.whole and not _is_whole(trial, measurement)):
+        predicts = bool(measurement.prediction) or measurement.throughput is not None
+        is_whole = predicts or trial.agenda.sized or leaves_out(measurement, "predict_all")
+        if (self.cold and not trial.started_alone) or (self.whole and not is_whole):
             return None
         value = self.raw(trial, measurement)
         return value if value is None or self.unit not in SIZES else value / SIZES[self.unit]
@@ -58,17 +58,8 @@ class Metric:
         return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm
 
 
-def _is_whole(trial: Trial, measurement: Measurement) -> bool:
-    predicts = bool(measurement.prediction) or measurement.throughput is not None
-    return predicts or not trial.measures_epochs or leaves_out(measurement, "predict_all")
-
-
 def _later_epoch_ns(measurement: Measurement) -> float | None:
-    """Return the mean of the epochs that were run in full, without the first, which compiles.
-
-    The mean, because a slice's time is a mean as well: of epochs under a millisecond the median leaves out what some
-    cost.
-    """
+    # The mean, as a slice's time is one: of epochs under a millisecond the median leaves out what some cost.
     published = measurement.published
     return statistics.fmean(published.epochs_ns[1:] or published.epochs_ns) if published else None
 
@@ -79,15 +70,13 @@ def _prediction(measurement: Measurement) -> float | None:
 
 
 def _last_log(measurement: Measurement, name: str) -> float | None:
-    """Return what the last epoch logged, as Keras' progress bar would show it; None where it did not."""
     history = measurement.published.history if measurement.published else {}
     return history[name][-1] if name in history else None
 
 
 def _predict_ns(measurement: Measurement) -> int | None:
-    """Return the time of the second pass of `predict` over the test set; the first one compiles."""
     published = measurement.published
-    return published.predict_ns[-1] if published and published.predict_ns else None
+    return published.predict_ns[-1] if published and published.predict_ns else None  # the first pass compiles
 
 
 def _phases_ns(trial: Trial, *names: str) -> int | None:
@@ -96,8 +85,7 @@ def _phases_ns(trial: Trial, *names: str) -> int | None:
 
 
 def _import_ns(trial: Trial) -> int | None:
-    """Return what importing the backend took, where Keras was imported by itself."""
-    return _phases_ns(trial, IMPORT) if _phases_ns(trial, KERAS) is not None else None
+    return _phases_ns(trial, "import") if _phases_ns(trial, "keras") else None  # where Keras was imported by itself
 
 
 def _first_step_ns(measurement: Measurement) -> int | None:
@@ -123,8 +111,6 @@ def _trained_per_s(measurement: Measurement) -> float | None:
 
 
 def _peak_after(name: str, title: str, phases: tuple[str, ...], on_device: bool) -> Metric:
-    """Return the metric of the most memory that a process has held, or used of its device, up to the last of these."""
-
     def read(trial: Trial, measurement: Measurement) -> float | None:
         ended = [phase for phase in trial.phases if phase.name in phases]
         peaks_bytes = [phase.peak_device_bytes if on_device else phase.peak_rss_bytes for phase in ended]
@@ -134,11 +120,15 @@ def _peak_after(name: str, title: str, phases: tuple[str, ...], on_device: bool)
     return Metric(f"{where}_{name}_mib", "MiB", f"{of} after {title}", read)
 
 
-AFTER = {"start": ("start-up", ("device",)), "build": ("building", ("build",)), "train": ("training", TRAINING)}
+# The most memory that a process has held, or used of its device, up to the last of these phases.
+AFTER: dict[str, tuple[str, tuple[str, ...]]] = {
+    "start": ("start-up", ("device",)),
+    "build": ("building", ("build",)),
+    "train": ("training", ("published", "train", "epoch")),
+}
 
 
 def _calls_of(way: str, batched: bool) -> Callable[[Measurement], Latency | None]:
-    """Return what picks a trial's calls of one way to predict, with one sample or with a batch of several."""
     return lambda measurement: next(
         (calls for calls in measurement.prediction if calls.way == way and (calls.batch > 1) == batched), None
     )

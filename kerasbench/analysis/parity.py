@@ -9,6 +9,7 @@ import statistics
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from kerasbench import variants
 from kerasbench.protocol.columns import CPU, IEEE, Column
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved
 from kerasbench.protocol.messages import Code, Failure
@@ -101,14 +102,16 @@ def _comparisons(
     # A baseline's code does not tell its kinds of layers.
     sensitive = {kind for parity in parities.values() for kind in parity.sensitive}
     allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
-    keras = [column for column in parities if not column.options.native] or list(parities)
+    keras = [column for column in parities if not variants.replaces(column.options)] or list(parities)
     voices = {column: _voice(column) for column in parities}
     referring = list({voices[column]: column for column in reversed(keras)}.values())[::-1]  # the first of each
     least = min((allowed[column] for column in referring), key=dataclasses.astuple, default=None)
     finest = [column for column in referring if allowed[column] == least]
     comparisons = {}
     for column, parity in parities.items():
-        alike = [rival for rival in finest if rival.options.batch_size == column.options.batch_size]  # the same batches
+        alike = [
+            rival for rival in finest if variants.batch(rival.options) == variants.batch(column.options)
+        ]  # the same batches
         apart = [rival for rival in alike if len(alike) > 2 or voices[rival] != voices[column]]
         others = {rival: parities[rival] for rival in apart or alike if rival != column or len(alike) > 2}
         if others:
@@ -122,10 +125,8 @@ def _voice(column: Column) -> Column:
     Of two versions the first has two, its own and its control's: the other is held against it.
     """
     options = column.options
-    if not (options.control or options.warm_cache or options.malloc):
-        return column  # nearly always
     again = options.control and bool(options.environment)
-    return column.with_options(control=again, warm_cache=False, malloc=None)
+    return dataclasses.replace(column, options=variants.unrepeated(options).but(control=again or None))
 
 
 def _failure(parity: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Failure | None:

@@ -69,8 +69,7 @@ class Figure:
 
     def gpu_over_cpu(self, steps_per_epoch: int) -> float | None:
         """Return the published ratio of GPU to CPU time for a step, of the middles of ranges."""
-        cpu = self.cpu.ms_per_step(steps_per_epoch) if self.cpu else None
-        gpu = self.gpu.ms_per_step(steps_per_epoch) if self.gpu else None
+        cpu, gpu = (side.ms_per_step(steps_per_epoch) if side else None for side in (self.cpu, self.gpu))
         return sum(gpu) / sum(cpu) if cpu and gpu else None
 
 

@@ -4,13 +4,16 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations, permutations
+from typing import Any
 
-from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, STEADY, Row
+from kerasbench import variants
+from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, Row
 from kerasbench.analysis.contrasts import Contrast, Place, again_of, believed, between, control, is_off, judged, varied
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict
 from kerasbench.analysis.metrics import CALLED, PER_TOKEN
 from kerasbench.analysis.ratios import by_means, in_row
 from kerasbench.protocol.columns import CPU, Column
+from kerasbench.variants.variant import Variant
 
 
 @dataclass(frozen=True)
@@ -74,7 +77,7 @@ def _over_fastest(row: Row) -> tuple[Column | None, list[Contrast]]:
     The fastest is not slower than most others by these ratios, which know when the machine was slow; of several such
     columns it is the one with the shortest times. A case that is not ranked is compared with none.
     """
-    competing = {column: case for column, case in row.cases.items() if column.competes and case.is_ranked}
+    competing = {column: case for column, case in row.cases.items() if variants.competes(column) and case.is_ranked}
     estimates = {column: case.estimate(row.headline) for column, case in competing.items()}
     values = {column: estimate.value for column, estimate in estimates.items() if estimate is not None}
     if len(values) < 2:
@@ -102,27 +105,19 @@ def longer_by_means(contrast: Contrast) -> float | None:
     return None if means is None or ratio.low <= means <= ratio.high else means
 
 
-MEDIANS = tuple(f"{called}_p50_ms" for called in CALLED)
-EPOCH, FIRST_CALL = "epoch_s", "compiled_call_first_ms"
+CALLS = (*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN)
 
 
-def of_keras(rows: Sequence[Row], effect: float) -> list[Contrast]:
-    """Return each case that was measured with Keras and without: its step and epoch, or each way to predict."""
+def beside(variant: Variant[Any], rows: Sequence[Row], effect: float) -> list[Contrast]:
+    """Return each case with a variant over the same without it, or the other way round, as its table has it."""
+    stands = variant.beside
+    if stands is None:
+        return []
     contrasts = [
-        between(row, keras, native, metric, again_of(row))
+        between(row, *((without, column) if stands.inverse else (column, without)), metric, again_of(row))
         for row in rows
-        for native, keras in varied("native", row)
-        for metric in ((*MEDIANS, *PER_TOKEN) if row.origin.agenda.only_predicts else (STEADY, EPOCH))
-    ]
-    return judged(contrasts, effect)
-
-
-def of_warm_cache(rows: Sequence[Row], effect: float) -> list[Contrast]:
-    """Return the first step, or the first compiled call, of each case that found a cache and of the same without."""
-    contrasts = [
-        between(row, warm, cold, FIRST_CALL if row.origin.agenda.only_predicts else FIRST_STEP, again_of(row))
-        for row in rows
-        for warm, cold in varied("warm_cache", row)
+        for column, without in varied(variant.name, row)
+        for metric in ((stands.calls or CALLS) if row.origin.agenda.only_predicts else stands.metrics)
     ]
     return judged(contrasts, effect)
 

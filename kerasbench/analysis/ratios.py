@@ -27,6 +27,7 @@ SPEEDS = ("ms", "s", RATE)  # units of what it is known of; memory does not foll
 LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made shorter have three
 
 MeasuredTrial = tuple[Trial, Measurement]
+Pair = tuple[MeasuredTrial, MeasuredTrial]  # of a block
 Calls = TypeVar("Calls", Latency, Generation)
 
 
@@ -68,18 +69,14 @@ def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]
 
 
 def by_means(a: Measured, b: Measured) -> float | None:
-    """Return the ratio of two training steps by the means of the slices of which ``ratio_of`` takes medians.
-
-    An epoch is a sum, so a long wait counts in it as much as it lasts. None where there is nothing to divide.
-    Disturbed blocks count only where there are no others.
-    """
-    logs: dict[bool, list[float]] = {False: [], True: []}
+    """Return the ratio of two training steps by means in place of medians: a long wait counts as much as it lasts."""
+    blocks = []
     for (_, ours), (_, theirs) in in_common(a, b):
         log, by_medians = _log_of_means(ours, theirs), _epochs(ours, theirs)
-        if log is not None:
-            logs[by_medians is not None and by_medians.disturbed].append(log)
-    counted = logs[False] or logs[True]
-    return math.exp(statistics.fmean(counted)) if counted else None
+        if log is not None and by_medians is not None:
+            blocks.append(dataclasses.replace(by_medians, log=log))
+    ratio = over_blocks(blocks, 0.0)
+    return ratio.value if ratio else None
 
 
 def _log_of_means(a: Measurement, b: Measurement) -> float | None:
@@ -89,7 +86,7 @@ def _log_of_means(a: Measurement, b: Measurement) -> float | None:
     ours, theirs = trained
     steps = _mean_times(ours.slices, theirs.slices)
     if ours.unit == "epoch" or steps is None or leaves_out(a, "epoch"):
-        return steps and math.log(steps[0] / steps[1])
+        return math.log(steps[0] / steps[1]) if steps else None
     epochs, more = _mean_times(ours.epochs, theirs.epochs), a.full_steps_per_epoch - ours.epoch_steps
     if epochs is None or more < 0:
         return None
@@ -104,12 +101,10 @@ def _comparable(a: Measurement, b: Measurement) -> tuple[Training, Training] | N
     return ours, theirs
 
 
-def _mean_times(a: Samples, b: Samples) -> tuple[float, float] | None:
-    ours, theirs = a.ns_by_cycle, b.ns_by_cycle
-    counted = _counted(ours, theirs, a.disturbed_cycles | b.disturbed_cycles)
-    if not counted:
-        return None
-    return statistics.fmean(ours[cycle] for cycle in counted), statistics.fmean(theirs[cycle] for cycle in counted)
+def _mean_times(a: Samples, b: Samples) -> list[float] | None:
+    sides = a.ns_by_cycle, b.ns_by_cycle
+    counted = _counted(*sides, a.disturbed_cycles | b.disturbed_cycles)
+    return [statistics.fmean(side[cycle] for cycle in counted) for side in sides] if counted else None
 
 
 def _medians(latency: Latency) -> dict[int, float]:
@@ -169,24 +164,18 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
 
 
 def share_of_epochs(a: Measurement, b: Measurement) -> float:
-    """Return the share of the short epochs in the ratio of two steps; 0 where none matter."""
     ratio = _epochs(a, b)
     return ratio.of_epochs if ratio else 0.0
 
 
 def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two rates, by the steps alone where no epochs were measured."""
-    if a.training is None:
-        return None
-    ratio = _epochs(a, b) if a.training.epochs or a.training.unit == "epoch" else _steps(a, b)
-    if ratio is None:
-        return None
+    ratio = _steps(a, b) if a.training and a.training.unit == "step" and not a.training.epochs else _epochs(a, b)
     ours, theirs = (side.train_samples / side.steps_per_epoch for side in (a, b))
-    return dataclasses.replace(ratio, log=math.log(ours / theirs) - ratio.log)
+    return ratio and dataclasses.replace(ratio, log=math.log(ours / theirs) - ratio.log)
 
 
 def _compared(of: Callable[[Measurement], Calls | None], read: Callable[[Calls], Mapping[int, float]]) -> Compare:
-
     def compare(a: Measurement, b: Measurement) -> BlockRatio | None:
         ours, theirs = of(a), of(b)
         if ours is None or theirs is None:
@@ -202,7 +191,7 @@ def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
 
 def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
     ratio = by_slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
-    return dataclasses.replace(ratio, log=-ratio.log) if ratio else None
+    return ratio and dataclasses.replace(ratio, log=-ratio.log)
 
 
 _BY_SLICES: dict[str, Compare] = {
@@ -231,7 +220,7 @@ def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
             return ratio
         between = ASSUMED[family_of(*cases)].between_sessions
         if len({trial.session for case in cases for trial, _ in case.trials}) > 1:  # hardly ever
-            sessions = _by_session(in_common(*cases), metric).values()
+            sessions = by_session(in_common(*cases), metric).values()
             # They count by their blocks, as they do in the ratio.
             counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sessions]
             between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
@@ -245,12 +234,11 @@ def ratio_of(
 ) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
-    Three blocks in which torch takes 2.0, 2.1 and 1.9 times as long as jax: 2.0, with Student's t interval over the
-    three, moderated by what ``priors`` know of the run's other ratios of the family. One block: its interval is that of
-    its slices, widened by what blocks of the family differ by. Where the two did not fit into memory together, one of
-    the ``others`` may have been beside each of them: torch/tensorflow times tensorflow/jax. Where there is none they
-    are paired by rounds, as are those that were measured one process after another. The first of these ways that has
-    three blocks or rounds is taken, or else the first that there is.
+    Three blocks: Student's t interval over them, moderated by what ``priors`` know of the run's other ratios of the
+    family. One block: its interval is that of its slices, widened by what blocks of the family differ by. Where the two
+    did not fit into memory together, one of the ``others`` may have been beside each of them: torch/tensorflow times
+    tensorflow/jax. Where there is none they are paired by rounds, as are those that were measured one process after
+    another. The first of these ways that has three blocks or rounds is taken, or else the first that there is.
     """
     if a.failure is not None or b.failure is not None:
         return None
@@ -258,7 +246,7 @@ def ratio_of(
     direct = None
     if pairs:
         prior = priors(metric, family_of(a, b)) if priors else None
-        direct = _over_sessions(list(_by_session(pairs, metric).values()), assumed_scatter(a, b, metric), prior)
+        direct = _over_sessions(list(by_session(pairs, metric).values()), assumed_scatter(a, b, metric), prior)
     if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
         return direct
     indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
@@ -268,17 +256,7 @@ def ratio_of(
     return by_round if _is_enough(by_round) else direct or indirect or by_round
 
 
-def in_sessions(row: Row, a: Column, b: Column, metric: str) -> dict[int, LogEstimate]:
-    """Return the ratio a/b of a metric by the blocks of each session alone; nothing where the run had one."""
-    cases = row.cases[a], row.cases[b]
-    if len({trial.session for trial, _ in cases[0].trials}) < 2:  # nearly always
-        return {}
-    scatter, sessions = assumed_scatter(*cases, metric), _by_session(in_common(*cases), metric)
-    ratios = {session: ratio for session, blocks in sessions.items() if (ratio := over_blocks(blocks, scatter))}
-    return ratios if len(ratios) > 1 else {}
-
-
-def _by_session(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -> dict[int, list[BlockRatio]]:
+def by_session(pairs: Sequence[Pair], metric: str) -> dict[int, list[BlockRatio]]:
     sessions = sorted({trial.session for (trial, _), _ in pairs})
     return {day: _blocks([pair for pair in pairs if pair[0][0].session == day], metric) for day in sessions}
 
@@ -301,33 +279,18 @@ def _by_way_of(
     return max(products, key=lambda product: product.trials, default=None)
 
 
-def spread(a: Measured, b: Measured, metric: str) -> tuple[float, float] | None:
-    """Return by what a ratio's logarithm scatters within blocks, as slices explain, and between them.
-
-    Standard deviations; None for fewer than two blocks, or where they have no slices.
-    """
-    blocks = of_blocks((a, b), metric)
-    errors = [block.error for block in blocks if block.error is not None]
-    if len(blocks) < 2 or len(errors) < len(blocks):
-        return None
-    within = statistics.fmean(error**2 for error in errors)
-    return math.sqrt(within), math.sqrt(max(0.0, variance([block.log for block in blocks]) - within))
-
-
-def in_common(a: Measured, b: Measured) -> list[tuple[MeasuredTrial, MeasuredTrial]]:
+def in_common(a: Measured, b: Measured) -> list[Pair]:
     others = b.by_block
     return [(trial, others[block]) for block, trial in a.by_block.items() if block in others]
 
 
-def _blocks(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -> list[BlockRatio]:
+def _blocks(pairs: Sequence[Pair], metric: str) -> list[BlockRatio]:
     """Return the ratio in each block that has one: by slices where the metric has them, else by the trials' values."""
     ratios, read = [], BY_NAME[metric].read
     for a, b in pairs:
         ratio = of_trials(a[1], b[1], metric)
-        if ratio is None:
-            ours, theirs = read(*a), read(*b)
-            if ours is not None and theirs is not None and min(ours, theirs) > 0:
-                ratio = BlockRatio(math.log(ours / theirs))
+        if ratio is None and min(ours := read(*a) or 0.0, theirs := read(*b) or 0.0) > 0:
+            ratio = BlockRatio(math.log(ours / theirs))
         if ratio is not None:
             ratios.append(ratio)
     return ratios
@@ -335,15 +298,11 @@ def _blocks(pairs: Sequence[tuple[MeasuredTrial, MeasuredTrial]], metric: str) -
 
 def of_trials(a: Measurement, b: Measurement, metric: str) -> BlockRatio | None:
     """Return the ratio of two trials of a block by their slices; None where the metric or a trial has none."""
-    compare = _BY_SLICES.get(metric)
-    return compare(a, b) if compare else None
+    return _BY_SLICES[metric](a, b) if metric in _BY_SLICES else None
 
 
 def by_rounds(a: Mapping[int, float], b: Mapping[int, float], sessions: Mapping[int, int]) -> LogEstimate | None:
-    """Return the ratio of trial values, paired by round; None where no round has both, or one is not above zero.
-
-    ``sessions``: that of each round, where there were several.
-    """
+    """Pair values by round, each of a session; None where no round has both, or one is not above zero."""
     of_session: dict[int, list[BlockRatio]] = {}
     for index in sorted(a.keys() & b.keys()):
         if min(a[index], b[index]) <= 0:
@@ -381,15 +340,11 @@ def moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool = Fals
 
 
 def _over_sessions(sessions: Sequence[Sequence[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
-    """Sum up the blocks of two cases: three or more sessions count as one value each, of fewer the blocks count.
-
-    What differs between two days, all blocks of a day have in common.
-    """
+    """Count three or more sessions as one value each: what differs between two days, all blocks of one share."""
     undisturbed = [[block.log for block in blocks if not block.disturbed] for blocks in sessions]
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
-        over = moderated(means, None)
-        return dataclasses.replace(over, trials=sum(map(len, undisturbed)), basis="sessions")
+        return dataclasses.replace(moderated(means, None), trials=sum(map(len, undisturbed)), basis="sessions")
     return over_blocks([block for blocks in sessions for block in blocks], scatter, prior)
 
 
@@ -403,18 +358,14 @@ def assumed_scatter(a: Measured, b: Measured, metric: str) -> float:
 
 
 def priors_of(rows: Sequence[Iterable[Measured]]) -> Priors:
-    pairs: dict[Family, list[tuple[Measured, Measured]]] = {family: [] for family in Family}
-    for pair in (pair for cases in rows for pair in neighbours(cases)):
-        pairs[family_of(*pair)].append(pair)
+    pairs = [(family_of(*pair), pair) for cases in rows for pair in neighbours(cases)]
 
     @cache
     def prior(metric: str, family: Family) -> Prior | None:
-        samples = []  # variance and degrees of freedom of each ratio
-        for pair in pairs[family]:
-            logs = [block.log for block in of_blocks(pair, metric) if not block.disturbed]
-            if len(logs) >= MIN_TRIALS_FOR_INTERVAL:
-                samples.append((variance(logs), len(logs) - 1.0))
-        return prior_of(samples)
+        blocks = [of_blocks(pair, metric) for of, pair in pairs if of is family]
+        ratios = [[block.log for block in of_pair if not block.disturbed] for of_pair in blocks]
+        known = [logs for logs in ratios if len(logs) >= MIN_TRIALS_FOR_INTERVAL]
+        return prior_of([(variance(logs), len(logs) - 1.0) for logs in known])
 
     return prior
 

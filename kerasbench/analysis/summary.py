@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import compress
 
+from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Row, judge_cases, summarize_case
 from kerasbench.analysis.rankings import Ranking, rank
 from kerasbench.analysis.ratios import priors_of
@@ -16,30 +17,17 @@ from kerasbench.text import count
 
 @dataclass(frozen=True)
 class Summary:
-    """What the tables of a run are drawn from. ``rankings`` are of the training step, one for each row.
-
-    ``columns`` are those of the tables: not the controls, which repeat one of them.
-    """
-
     record: Run
-    columns: list[Column]
+    columns: list[Column]  # of the tables: not the controls, which repeat one of them
     rows: list[Row]
-    rankings: list[Ranking]
+    rankings: list[Ranking]  # one for each row
     terms: dict[Column, list[str]]
 
     @property
     def ranked(self) -> list[tuple[Row, Ranking]]:
         return list(zip(self.rows, self.rankings, strict=True))
 
-    @property
-    def plain(self) -> "Summary":
-        return self._only(is_sized=False)
-
-    @property
-    def swept(self) -> "Summary":
-        return self._only(is_sized=True)
-
-    def _only(self, is_sized: bool) -> "Summary":
+    def only(self, is_sized: bool) -> "Summary":
         chosen = [(row.size is not None) is is_sized for row in self.rows]
         rankings = list(compress(self.rankings, chosen))
         return dataclasses.replace(self, rows=list(compress(self.rows, chosen)), rankings=rankings)
@@ -71,10 +59,8 @@ def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> S
         for workload in scenario.description.workloads
         for size, cases in _cases(record, known or {}, scenario.description.name, workload.name)
     ]
-    by_run: dict[str, list[list[Measured]]] = {}
-    for row in rows:
-        by_run.setdefault(row.run, []).append([*row.cases.values()])
-    priors = {run: priors_of(cases) for run, cases in by_run.items()}
+    runs = {row.run for row in rows}
+    priors = {run: priors_of([row.cases.values() for row in rows if row.run == run]) for run in runs}
     rows = [dataclasses.replace(row, priors=priors[row.run]) for row in rows]
     published = [row for row in rows if row.size is None]
     sized = [row for row in rows if row.size is not None]
@@ -91,17 +77,15 @@ def _without_open_round(record: Run) -> Run:
     rows: dict[tuple[object, ...], list[Trial]] = {}
     for trial in record.trials:
         rows.setdefault(_row_of(record, trial), []).append(trial)
-    completed = {}
-    for key, trials in rows.items():
-        origin = record.origin(trials[0].group)
-        completed[key] = completed_rounds({trial.case for trial in trials}, trials, origin.rounds)
-    counting = []
-    for trial in record.trials:
-        in_turn = trial.block and not trial.agenda.in_full
-        rounds = completed[_row_of(record, trial)] if in_turn else record.origin(trial.group).rounds
-        if not rounds or trial.failure is not None or trial.round <= rounds:
-            counting.append(trial)
-    return dataclasses.replace(record, trials=counting)
+    counting: set[int] = set()
+    for trials in rows.values():
+        known = record.origin(trials[0].group).rounds
+        completed = completed_rounds({trial.case for trial in trials}, trials, known)
+        for trial in trials:
+            rounds = completed if trial.block and not trial.agenda.in_full else known
+            if not rounds or trial.failure is not None or trial.round <= rounds:
+                counting.add(id(trial))
+    return dataclasses.replace(record, trials=[trial for trial in record.trials if id(trial) in counting])
 
 
 def _row_of(record: Run, trial: Trial) -> tuple[object, ...]:
@@ -145,7 +129,7 @@ def _terms(record: Run) -> dict[Column, list[str]]:
         resolved = trial.measurement.resolved
         computed = " and ".join(resolved.compute_dtypes)
         threads = "threads unknown" if resolved.threads is None else count(resolved.threads, "thread")
-        if trial.options.threads is not None and resolved.processors:
+        if variants.pinned(trial.options) and resolved.processors:
             threads += f" on CPU {resolved.processors}"
         said = [
             trial.device.title,

@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol, cast
 
-from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.columns import Device
 
 if TYPE_CHECKING:
     from kerasbench.protocol.measurement import Compiler
@@ -45,20 +45,29 @@ class Backend(Protocol):
     SEVERAL_STEPS: bool  # whether Keras can run several training steps in one execution
     RETURNS_MEMORY: bool  # whether its steps free memory by malloc, which may give it back to the system
     CACHED: tuple[str, ...]  # patterns of the files with compiled programs that it keeps in its folder of caches
+    UNCACHED: tuple[str, str] | None  # why nothing is kept that is not compiled as a whole, and a remedy; None: it is
+    WIDE: dict[str, str]  # variables without which float64 is not to be had
+    THREADS: str  # the variable that says how many threads compute; empty: ``set_threads`` does
+    set_threads: Callable[[int], None] | None  # in the child, before the first operation
     # Makes a CPU take subnormal numbers for zero, before the first operation; None: it does so by itself.
     flush_subnormals: Callable[[], None] | None
     # Takes a training step as a function and returns its floating-point operations; None: it cannot.
     count_operations: Callable[[Callable[[], object]], float] | None
 
-    # The variables of a child: this device alone, these threads, its compilation caches in a folder, which is empty
-    # unless the options say ``warm_cache``. processes/variables.py moves the caches of what lies below all backends.
-    def environment(self, device: Device, options: Options, caches: str) -> dict[str, str]: ...
+    # The variables of a child: this device alone, its compilation caches in a folder, which is empty unless an earlier
+    # process was to fill it. processes/variables.py moves the caches of what lies below all backends.
+    def environment(self, device: Device, caches: str) -> dict[str, str]: ...
+    # Those by which a child keeps in a folder what it compiles, and finds what another has compiled.
+    def keeping(self, caches: str) -> dict[str, str]: ...
     # What pip installs, beside keras, so that this backend uses the target's devices.
     def requirements(self, target: Target) -> list[str]: ...
-    # Why it cannot do on a device what others can, and a remedy; None if it can.
-    def unsupported(self, device: Device, options: Options) -> tuple[str, str] | None: ...
+    # Why it compiles nothing as a whole on a device, and a remedy; None if it does.
+    def no_jit(self, device: Device) -> tuple[str, str] | None: ...
     # Does in the child, before the first operation, what the environment cannot.
-    def configure(self, device: Device, options: Options) -> None: ...
+    def configure(self, device: Device) -> None: ...
+    # Says how a GPU rounds the factors of float32 products: ieee, tf32, or as the framework does by itself. By default
+    # ``configure`` has said ieee.
+    def round_products(self, mode: str) -> None: ...
     # Every device that this process sees, the CPU first.
     def devices(self) -> list[Device]: ...
     # What this backend normally does about compilation on that device.

@@ -8,7 +8,7 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Target
-from kerasbench.protocol.columns import CPU, Device, Options, cuda_visibility, processors
+from kerasbench.protocol.columns import CPU, IEEE, Device, cuda_visibility, processors
 
 if TYPE_CHECKING:
     from kerasbench.protocol.measurement import Compiler
@@ -24,6 +24,9 @@ RETURNS_MEMORY = True
 CACHED = ("*-cache",)
 flush_subnormals = None
 count_operations = None  # XLA's own analysis counts a loop's body once
+UNCACHED = None
+WIDE = {"JAX_ENABLE_X64": "true"}  # without it, JAX makes float32 of it
+THREADS, set_threads = "NPROC", None
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
 MPS_MACOS = (14,)
 COMPILING = "/jax/core/compile/"  # how its events begin, but those of its cache, which say what that has saved
@@ -32,24 +35,24 @@ _spent_s: dict[str, list[float]] = defaultdict(list)  # by what JAX calls the ev
 PLUGINS = ("jax-mps", "jax-metal", "jax-cuda12-plugin", "jax-cuda13-plugin", "jax-rocm7-plugin")
 
 
-def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
+def environment(device: Device, caches: str) -> dict[str, str]:
     # The first is the default. The CPU stands behind a GPU, as where JAX chooses: callbacks (jax/_src/callback.py),
     # keras.device("cpu") and Keras' sparse batches look for a CPU device, and fail where the list has none.
     platforms = CPU if device.platform == CPU else f"{device.platform},{CPU}"
-    variables = cuda_visibility(device) | {
+    return cuda_visibility(device) | {
         "JAX_PLATFORMS": platforms,
         "XLA_PYTHON_CLIENT_PREALLOCATE": "false",  # the default takes three quarters of the card at the first operation
         "JAX_ENABLE_COMPILATION_CACHE": "false",  # the first step means a cold compilation, each time
     }
-    if options.warm_cache:
-        variables |= {"JAX_ENABLE_COMPILATION_CACHE": "true", "JAX_COMPILATION_CACHE_DIR": caches}
-        variables["JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS"] = "0"  # JAX would keep what takes a second or more
-        variables["JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES"] = "-1"
-    if options.threads is not None:
-        variables["NPROC"] = str(options.threads)
-    if options.dtype == "float64":
-        variables["JAX_ENABLE_X64"] = "true"  # without it, JAX makes float32 of it
-    return variables
+
+
+def keeping(caches: str) -> dict[str, str]:
+    return {
+        "JAX_ENABLE_COMPILATION_CACHE": "true",
+        "JAX_COMPILATION_CACHE_DIR": caches,
+        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # JAX would keep what takes a second or more
+        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+    }
 
 
 def requirements(target: Target) -> list[str]:
@@ -60,11 +63,11 @@ def requirements(target: Target) -> list[str]:
     return [cuda.get(target.cuda or 0, "jax>=0.5") if target.gpu else "jax>=0.5"]
 
 
-def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
+def no_jit(device: Device) -> None:
     return None
 
 
-def configure(device: Device, options: Options) -> None:
+def configure(device: Device) -> None:
     """Initialise the platform now: a missing one is a clear error here, and an empty one inside a Keras operation.
 
     JAX passes over ``cuda`` without a word where the system shows no NVIDIA GPU, and would go on with the CPU, the next
@@ -76,8 +79,14 @@ def configure(device: Device, options: Options) -> None:
     jax.devices()
     if device.platform != CPU and jax.default_backend() == CPU:
         raise RuntimeError(f"JAX finds no {device.platform} device here, and would use the CPU")
-    if device.platform != CPU and options.fp32 in PRECISION:
-        jax.config.update("jax_default_matmul_precision", PRECISION[options.fp32])
+    if device.platform != CPU:
+        round_products(IEEE)
+
+
+def round_products(mode: str) -> None:
+    import jax
+
+    jax.config.update("jax_default_matmul_precision", PRECISION.get(mode))  # None: XLA chooses by the GPU
 
 
 def _note(event: str, seconds: float, **_: object) -> None:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Target
-from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU, Device, Options, cuda_visibility, processors
+from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU, IEEE, Device, cuda_visibility, processors
 
 if TYPE_CHECKING:
     from kerasbench.protocol.measurement import Compiler
@@ -20,17 +20,21 @@ COMPILES_AGAIN = False
 SEVERAL_STEPS = True
 RETURNS_MEMORY = False
 CACHED = ("*.pb",)
+UNCACHED = ("TensorFlow keeps only what XLA has compiled, and XLA is off here", "--jit on --warm-cache")
+WIDE: dict[str, str] = {}
+THREADS = ""
 flush_subnormals = None
 count_operations = None  # its profiler counts a loop's body once
 METAL_PLUGIN = "tensorflow-metal"
 
 
-def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
+def environment(device: Device, caches: str) -> dict[str, str]:
     # TensorFlow's default takes the whole card from a display or a neighbour.
-    variables = cuda_visibility(device) | {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-    if options.warm_cache:
-        variables["TF_XLA_FLAGS"] = f"--tf_xla_persistent_cache_directory={caches}"
-    return variables
+    return cuda_visibility(device) | {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
+
+
+def keeping(caches: str) -> dict[str, str]:
+    return {"TF_XLA_FLAGS": f"--tf_xla_persistent_cache_directory={caches}"}
 
 
 def requirements(target: Target) -> list[str]:
@@ -42,25 +46,33 @@ def requirements(target: Target) -> list[str]:
     return ["tensorflow[and-cuda]>=2.18" if target.gpu and target.cuda else "tensorflow>=2.18"]
 
 
-def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
-    if options.jit and device.platform == "metal":
-        return "XLA does not compile for Metal", "to compile for the CPU, use an environment without tensorflow-metal"
-    if options.warm_cache and not (jit_default(device) if options.jit is None else options.jit):
-        return "TensorFlow keeps only what XLA has compiled, and XLA is off here", "--jit on --warm-cache"
-    return None
+def no_jit(device: Device) -> tuple[str, str] | None:
+    if device.platform != "metal":
+        return None
+    return "XLA does not compile for Metal", "to compile for the CPU, use an environment without tensorflow-metal"
 
 
-def configure(device: Device, options: Options) -> None:
-    """Hide the Apple GPU where the CPU was asked for: no environment variable can. Set threads and rounding."""
+def set_threads(number: int) -> None:
     import tensorflow as tf
 
-    if options.threads is not None:
-        tf.config.threading.set_intra_op_parallelism_threads(options.threads)
-        tf.config.threading.set_inter_op_parallelism_threads(options.threads)
+    tf.config.threading.set_intra_op_parallelism_threads(number)
+    tf.config.threading.set_inter_op_parallelism_threads(number)
+
+
+def configure(device: Device) -> None:
+    """Hide the Apple GPU where the CPU was asked for: no environment variable can. Set rounding on a GPU."""
+    import tensorflow as tf
+
     if device.platform == CPU:
         tf.config.set_visible_devices([], "GPU")
-    elif options.fp32 != "framework-default":
-        tf.config.experimental.enable_tensor_float_32_execution(options.fp32 == "tf32")
+    else:
+        round_products(IEEE)
+
+
+def round_products(mode: str) -> None:
+    import tensorflow as tf
+
+    tf.config.experimental.enable_tensor_float_32_execution(mode != IEEE)  # it is TensorFlow's own default
 
 
 def devices() -> list[Device]:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Target
-from kerasbench.protocol.columns import CPU, CUDA_FAMILY, MIXED, Device, Options, cuda_visibility
+from kerasbench.protocol.columns import CPU, CUDA_FAMILY, IEEE, Device, cuda_visibility
 
 if TYPE_CHECKING:
     from kerasbench.protocol.measurement import Compiler
@@ -25,6 +25,10 @@ COMPILES_AGAIN = True  # the first step has no gradients yet that Keras would se
 SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
 RETURNS_MEMORY = True
 CACHED = ("aotautograd/*/*", "fxgraph/*/*/*")
+UNCACHED = ("torch compiles nothing without --jit on, so it leaves no cache", "--jit on --warm-cache")
+WIDE: dict[str, str] = {}
+THREADS, set_threads = "OMP_NUM_THREADS", None
+MIXED = "mixed"  # by operation: torch multiplies in full by default, and convolves in TF32
 REASONS = 3  # of graph breaks: the most frequent ones
 # What torch counts where it compiles a function no further, and runs it eagerly from then on (torch 2.13, 2.6).
 OVER_LIMIT = re.compile(r"recompile limit exceeded|(recompile|cache_size)_limit reached")
@@ -32,7 +36,7 @@ AT_LIMIT, NO_GRAPH = "it has hit its limit of recompilations", "none of it could
 FELL_BACK = re.compile(r"operator '([^']+)' is not currently supported on the MPS backend and will fall back")
 
 
-def environment(device: Device, options: Options, caches: str) -> dict[str, str]:
+def environment(device: Device, caches: str) -> dict[str, str]:
     keras_name = "cuda" if device.platform == "rocm" else device.platform  # ROCm builds of torch call themselves cuda
     variables = cuda_visibility(device) | {
         "KERAS_TORCH_DEVICE": keras_name,
@@ -42,9 +46,11 @@ def environment(device: Device, options: Options, caches: str) -> dict[str, str]
     }
     if device.platform == "mps" and FALLBACK in os.environ:
         variables[FALLBACK] = os.environ[FALLBACK]  # torch's own switch, set on purpose
-    if options.threads is not None:
-        variables["OMP_NUM_THREADS"] = str(options.threads)
     return variables
+
+
+def keeping(caches: str) -> dict[str, str]:
+    return {}  # its compiler always keeps what it has compiled
 
 
 def requirements(target: Target) -> list[str]:
@@ -52,19 +58,22 @@ def requirements(target: Target) -> list[str]:
     return ["torch>=2.6,<2.11" if target.gpu and target.cuda == 12 else "torch>=2.6"]
 
 
-def unsupported(device: Device, options: Options) -> tuple[str, str] | None:
-    if options.warm_cache and not options.jit:
-        return "torch compiles nothing without --jit on, so it leaves no cache", "--jit on --warm-cache"
+def no_jit(device: Device) -> None:
     return None
 
 
-def configure(device: Device, options: Options) -> None:
-    """Say how float32 products are rounded: torch's own default differs between matrix products and convolutions."""
+def configure(device: Device) -> None:
+    if device.platform != CPU:
+        round_products(IEEE)
+
+
+def round_products(mode: str) -> None:
+    """Set both; those of torch's own default differ. See https://docs.pytorch.org/docs/stable/notes/cuda.html."""
     import torch
 
-    if device.platform != CPU and options.fp32 != "framework-default":
-        torch.backends.cuda.matmul.allow_tf32 = options.fp32 == "tf32"
-        torch.backends.cudnn.allow_tf32 = options.fp32 == "tf32"
+    products, convolutions = {"framework-default": (False, True)}.get(mode, (mode == "tf32",) * 2)
+    torch.backends.cuda.matmul.allow_tf32 = products
+    torch.backends.cudnn.allow_tf32 = convolutions
 
 
 def flush_subnormals() -> None:

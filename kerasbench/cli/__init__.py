@@ -1,4 +1,1 @@
-"""The commands: each is a function of its options that prints what was found and returns an exit code.
-
-What a command needs beyond parsing is imported where it begins: ``list`` and ``--help`` are quick to start.
-"""
+"""The commands: functions that print and return an exit code. They import late what ``--help`` can do without."""

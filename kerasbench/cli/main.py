@@ -10,46 +10,35 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
-from typing import TYPE_CHECKING
 
 import click
 
 from kerasbench import __version__
-from kerasbench.cli import measuring, preparing, reading
+from kerasbench.cli.measuring import bisect, explain, fastest, run, soak, sweep, versus
 from kerasbench.cli.options import CommandGroup
+from kerasbench.cli.preparing import create, doctor, list_, new
+from kerasbench.cli.reading import compare, history, report
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError, UsageError
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
-
-if TYPE_CHECKING:
-    from sys import UnraisableHookArgs
 
 NAME = "kerasbench"
 
 environments = CommandGroup(
     "env",
-    purposes={"Commands": [preparing.create]},
+    purposes={"Commands": [create]},
     help="Make a virtual environment for each backend, with the wheels that fit this machine.",
 )
 app = CommandGroup(
     NAME,
     purposes={
-        "Measure": [
-            measuring.run,
-            measuring.sweep,
-            measuring.explain,
-            measuring.versus,
-            measuring.bisect,
-            measuring.fastest,
-            measuring.soak,
-        ],
-        "Read results": [reading.report, reading.compare, reading.history],
-        "Prepare": [preparing.list_, preparing.new, preparing.doctor, environments],
+        "Measure": [run, sweep, explain, versus, bisect, fastest, soak],
+        "Read results": [report, compare, history],
+        "Prepare": [list_, new, doctor, environments],
     },
     help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"
     "Scenarios and options without a command are those of `run`: `kerasbench mnist_dense --quick` is `kerasbench run "
     "mnist_dense --quick`. `kerasbench run --help` shows them.",
     invoke_without_command=True,
-    callback=lambda: None,
 )
 app = click.version_option(__version__, prog_name=NAME, message="%(prog)s %(version)s")(app)
 
@@ -64,7 +53,7 @@ def main(arguments: list[str] | None = None) -> int:
             if f"_{NAME.upper()}_COMPLETE" in os.environ:  # a shell asks what a command line can go on with
                 app.main(given, prog_name=NAME)
             with app.make_context(NAME, list(given) or ["--help"]) as context:
-                code = app.invoke(context)
+                code: int = app.invoke(context)
         sys.stdout.flush()  # a full disk is said here, and not after the exit code is chosen
     except click.exceptions.Exit as asked:  # --help, --version
         return asked.exit_code
@@ -75,15 +64,11 @@ def main(arguments: list[str] | None = None) -> int:
         return EXIT_OK
     except Exception as error:
         return _explain(error)
-    return code if isinstance(code, int) else EXIT_OK
+    return code
 
 
 def _hold_streams() -> None:
-    """Open something in the place of streams that are closed: the next file would get their number, and their text.
-
-    Raises:
-        UsageError: stdout is closed (``kerasbench >&-``), and the answer would be lost.
-    """
+    """Put something in the place of closed streams, whose text the next file would get; without stdout, UsageError."""
     if sys.stdout is None:
         raise UsageError("standard output is closed, so nothing can be printed: leave out >&-, or use > /dev/null")
     for name, mode in (("stdin", "r"), ("stderr", "w")):
@@ -96,7 +81,6 @@ MENDABLE = {
     errno.ENOENT: "the current folder no longer exists: change to another one",
     errno.ENOSPC: "free disk space",
     errno.EDQUOT: "free disk space",
-    errno.EROFS: "write to another disk",
     errno.EMFILE: "raise the limit of open files: ulimit -n 1024",
     errno.ENOMEM: "free memory: end other programs",
 }
@@ -135,11 +119,10 @@ BY_DEFAULT = (signal.SIG_DFL, signal.default_int_handler)  # handlers that nobod
 
 @dataclass
 class Interruptions:
-    """How often this process was asked to end.
+    """Two raise KeyboardInterrupt, the third leaves at once: children follow when their input ends.
 
-    The first two times raise KeyboardInterrupt, the third leaves at once: children follow when their input ends. One
-    that came in a destructor or a callback, where Python drops it (``lost``), or while a module is imported, which may
-    never be imported again if it is left halfway, is sent to the main thread again after AGAIN_S.
+    What comes in a destructor or a callback, where Python drops it (``lost``), or during an import, which may not be
+    possible again if it is left halfway, is sent to the main thread again after AGAIN_S.
     """
 
     count: int = 0
@@ -159,12 +142,11 @@ class Interruptions:
                 raise KeyboardInterrupt
             self._send_later()
 
-    def lost(self, ignored: "UnraisableHookArgs") -> None:
-        """Have an interruption that Python has dropped sent again; show what else it drops, as usual."""
-        if not issubclass(ignored.exc_type, KeyboardInterrupt):
+    def lost(self, ignored: "sys.UnraisableHookArgs") -> None:
+        if issubclass(ignored.exc_type, KeyboardInterrupt):
+            self._send_later()
+        else:
             sys.__unraisablehook__(ignored)
-            return
-        self._send_later()
 
     def _send_later(self) -> None:
         self.is_held = True
@@ -177,9 +159,7 @@ class Interruptions:
     def _send(self, number: int) -> None:
         while self.is_held:
             time.sleep(AGAIN_S)
-        main = threading.main_thread().ident
-        assert main is not None  # it has been started
-        signal.pthread_kill(main, number)
+        signal.pthread_kill(threading.main_thread().ident or 0, number)
 
 
 def _imports(frame: FrameType | None) -> bool:

@@ -2,132 +2,90 @@
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerasbench.cli.options import EVENTS, FAIL_ON, Argument, Option, as_json, with_settings
+from kerasbench.cli.options import EVENTS, FAIL_ON, Argument, Option, as_json, command
 from kerasbench.cli.printing import show
 from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, UsageError
-from kerasbench.names import BISECT, CHOICE, EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
+from kerasbench.names import BISECT, CHOICE, EXPLAIN, FASTEST, MACHINES, RUN, SOAK, SWEEP, VERSUS
 
 if TYPE_CHECKING:
-    from kerasbench.modes.versus.pairs import Versus
     from kerasbench.protocol.requests import ModelConfig
     from kerasbench.returns import Machines, Results
+    from kerasbench.settings import Settings
 
-SCENARIOS = Argument(["scenario"], metavar="SCENARIO...", nargs=-1, required=True, text=f"One or more. {CHOICE}")
-OPTIONAL_SCENARIOS = Argument(
-    ["scenario"], metavar="[SCENARIO]...", nargs=-1, text=f"{CHOICE} Default: the whole suite."
-)
-
+SCENARIOS = Argument("scenarios", "SCENARIO...", f"One or more. {CHOICE}")
+OPTIONAL_SCENARIOS = Argument("scenario", "[SCENARIO]...", f"{CHOICE} Default: the whole suite.")
 # The rows of a live model, which another machine has sent with it: nobody types them.
-ROW_OPTIONS = ("rows", "samples")
-ROWS = (Option(["--rows"], hidden=True, default=""), Option(["--samples"], hidden=True, type=int, default=0))
+ROWS = Option("--rows FILE", MACHINES, "", default="", hidden=True)
+SAMPLES = Option("--samples N", MACHINES, "", default=0, hidden=True)
 
 
-@with_settings(RUN, OPTIONAL_SCENARIOS, *ROWS, EVENTS, as_json())
-def run(scenario: Sequence[str], scenarios: Sequence[str], as_json: bool, **options: object) -> int:
+@command(RUN, OPTIONAL_SCENARIOS, ROWS, SAMPLES, EVENTS, as_json())
+def run(scenario: Sequence[str], scenarios: Sequence[str], **given: Any) -> int:
     """Measure scenarios on backends and devices, print the tables and save the results.
 
     An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.
     """
-    return _measure(RUN, options, as_json, scenarios=[*scenarios, *scenario])
+    return _measure(RUN, scenarios=[*scenarios, *scenario], **given)
 
 
-@with_settings(SWEEP, Argument(["scenario"], metavar="SCENARIO", text="One scenario: name or file."), EVENTS, as_json())
-def sweep(scenario: str, as_json: bool, **options: object) -> int:
+@command(SWEEP, Argument("scenarios", "SCENARIO", "One scenario: name or file."), EVENTS, as_json())
+def sweep(**given: Any) -> int:
     """Measure one scenario at many batch sizes or widths: from which size on is another backend fastest?
 
     `kerasbench run --resume` continues a sweep that was interrupted.
     """
-    return _measure(SWEEP, options, as_json, scenarios=scenario)
+    return _measure(SWEEP, **given)
 
 
-@with_settings(EXPLAIN, SCENARIOS, EVENTS, as_json())
-def explain(scenario: Sequence[str], as_json: bool, **options: object) -> int:
+@command(EXPLAIN, SCENARIOS, EVENTS, as_json())
+def explain(**given: Any) -> int:
     """Show where the time of an epoch goes, and what would make it shorter."""
-    return _measure(EXPLAIN, options, as_json, scenarios=scenario)
+    return _measure(EXPLAIN, **given)
 
 
-@with_settings(FASTEST, SCENARIOS, *ROWS, EVENTS, as_json())
-def fastest(scenario: Sequence[str], as_json: bool, **options: object) -> int:
+@command(FASTEST, SCENARIOS, ROWS, SAMPLES, EVENTS, as_json())
+def fastest(**given: Any) -> int:
     """Find the fastest way to run a model on this machine: which backend, with which settings?
 
     Settings race side by side; a setting that is too slow is dropped. The settings tried by default change results by
     rounding at most. With several steps per execution, Keras calls per-batch callbacks less often.
     """
-    return _measure(FASTEST, options, as_json, scenarios=scenario)
+    return _measure(FASTEST, **given)
 
 
-@with_settings(SOAK, SCENARIOS, as_json())
-def soak(scenario: Sequence[str], as_json: bool, **options: object) -> int:
+@command(SOAK, SCENARIOS, as_json())
+def soak(**given: Any) -> int:
     """Run a model for minutes: does memory grow, and do steps become slower?
 
     A second process of each configuration rests beside it and takes a turn now and then. It shows whether the machine
     became slower, and not the model.
     """
-    return _measure(SOAK, options, as_json, scenarios=scenario)
+    return _measure(SOAK, **given)
 
 
-@with_settings(
-    VERSUS,
-    Argument(
-        ["base"],
-        metavar="BASE",
-        text="A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or requirements: 'keras==3.14.*'.",
-    ),
-    Argument(["head"], metavar="HEAD", text="What to compare with BASE; same forms."),
-    FAIL_ON,
-    EVENTS,
-    as_json(),
-)
-def versus(base: str, head: str, fail_on: str | None, events: bool, as_json: bool, **options: object) -> int:
+FORMS = "A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or requirements: 'keras==3.14.*'."
+HEAD = Argument("head", "HEAD", "What to compare with BASE; same forms.")
+
+
+@command(VERSUS, Argument("base", "BASE", FORMS), HEAD, FAIL_ON, EVENTS, as_json())
+def versus(**given: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
 
     Both take turns, on every backend that has both. Requirements are installed into an environment on top of the
     backend's interpreter, which is made anew each time.
     """
-    from kerasbench import api
-    from kerasbench.modes.versus.tell import versions
-    from kerasbench.returns import Machines
-
-    require_one(as_json, options)
-    if events:
-        return api.measure_as_lines(VERSUS, options, base=base, head=head)
-    results = api.measure(VERSUS, options, base=base, head=head)
-    code = _finish(results, as_json)
-    if fail_on is None or code not in (EXIT_OK, EXIT_FAILED):
-        return code
-    if not isinstance(results, Machines):
-        return gated(versions(results.findings))
-    worst = gated([compared for name in results.data for compared in versions(results[name].findings)])
-    return worst or (code if results.failed else EXIT_OK)
+    return _measure(VERSUS, **given)
 
 
-def gated(versions: "Sequence[Versus]") -> int:
-    """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
-    from kerasbench.modes.versus.pairs import require_decided
-
-    if any(versus.is_worse for versus in versions):
-        return EXIT_REGRESSION
-    if any(pair.baseless for versus in versions for pair in versus.pairs):
-        return EXIT_FAILED
-    require_decided(versions)
-    return EXIT_OK
+BETWEEN = "As for versus. With two, all versions between them are candidates."
 
 
-@with_settings(
-    BISECT,
-    Argument(
-        ["versions"],
-        metavar="GOOD [BETWEEN]... BAD",
-        nargs=-1,
-        required=True,
-        text="As for versus. With two, all versions between them are candidates.",
-    ),
-    as_json(),
-)
+@command(BISECT, Argument("versions", "GOOD [BETWEEN]... BAD", BETWEEN), as_json())
 def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
 
@@ -141,20 +99,41 @@ def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     return EXIT_FAILED if search.bisection.outcome is SearchOutcome.UNDECIDED else EXIT_OK
 
 
-def _measure(command: str, options: Mapping[str, object], as_json: bool, **arguments: object) -> int:
+def _measure(command: str, as_json: bool, events: bool = False, fail_on: str | None = None, **given: Any) -> int:
     from kerasbench import api
+    from kerasbench.settings import settings
 
-    require_one(as_json, options)
-    given = {name: value for name, value in options.items() if name not in ("events", *ROW_OPTIONS)}
-    arguments |= {name: options[name] for name in ROW_OPTIONS if name in options}
-    if options.get("events"):  # soak has none
-        return api.measure_as_lines(command, given, **arguments)
-    return _finish(api.measure(command, given, **arguments), as_json)
+    asked = settings(command, {}, **given)
+    require_one(as_json, asked)
+    if events:
+        from kerasbench.machines import lines
+
+        if asked.hosts or asked.cluster:
+            raise UsageError("--events is of one machine: leave out --hosts and --cluster")
+        return lines.told(partial(lines.measure, command, asked))
+    results = api.measure(command, asked)
+    code = _finish(results, as_json)
+    return gated(results, code) if fail_on and code in (EXIT_OK, EXIT_FAILED) else code
 
 
-def require_one(as_json: bool, options: Mapping[str, object]) -> None:
-    if as_json and (options.get("hosts") or options.get("cluster")):  # soak has neither
+def require_one(as_json: bool, asked: "Settings") -> None:
+    if as_json and (asked.hosts or asked.cluster):
         raise UsageError("--json works for one machine: leave it out, and read the result files, which are JSON")
+
+
+def gated(results: "Results", code: int) -> int:
+    """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
+    from kerasbench.modes.versus.pairs import require_decided, versions
+    from kerasbench.returns import Machines
+
+    runs = [results[name] for name in results.data] if isinstance(results, Machines) else [results]
+    compared = [versus for run in runs for versus in versions(run.findings)]
+    if any(versus.is_worse for versus in compared):
+        return EXIT_REGRESSION
+    if any(pair.baseless for versus in compared for pair in versus.pairs):
+        return EXIT_FAILED
+    require_decided(compared)
+    return code if isinstance(results, Machines) and results.failed else EXIT_OK
 
 
 def _finish(results: "Results", as_json: bool) -> int:
@@ -190,8 +169,8 @@ def finish_machines(machines: "Machines") -> int:
         options = [f"--hosts={','.join(machines.interrupted)}"]
         if asked.cluster:
             options = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])]
-        hosts = {python: python.partition("=")[0].rpartition(":")[0] for python in asked.python}  # empty: all of them
-        named = [python for python, host in hosts.items() if not host or host in machines.interrupted]
+        hosts = ("", *machines.interrupted)  # empty: all of them
+        named = [python for python in asked.python if python.partition("=")[0].rpartition(":")[0] in hosts]
         options += [f"--python={python}" for python in dict.fromkeys([*named, *machines.interpreters])]
         # By what was asked here: a machine's record says of itself what it likes.
         _say_how_to_go_on(

@@ -8,10 +8,9 @@ from typing import Any
 import click
 
 from kerasbench.errors import UsageError
-from kerasbench.names import BACKENDS, GROUPS, MACHINES, RUN, SHOW, SUITES
+from kerasbench.names import BACKENDS, CREATE, DOCTOR, GROUPS, MACHINES, MEASURING, RUN, SHOW, SUITES
 
-WIDTH = 100  # characters at most: wider lines are hard to read
-CONTEXT = {"max_content_width": WIDTH, "help_option_names": ["-h", "--help"]}
+CONTEXT = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}  # wider lines are hard to read
 
 # Each line: a command, and an example of it for its --help.
 EXAMPLES = """
@@ -49,23 +48,47 @@ create      kerasbench env create --backend torch --name old --with 'keras==3.14
 create      kerasbench env create --backend torch --locked --force  # rebuild it with the same versions
 """
 
-GENERAL = "Options"
-OPTIONS = ("Arguments", *GROUPS, GENERAL)
+ARGUMENTS, GENERAL = "Arguments", "Options"
+OPTIONS = (ARGUMENTS, *GROUPS, GENERAL)
 
 
 class Option(click.Option):
-    """An option with its ``group`` in ``--help``."""
+    """An option as ``settings.py`` writes it: its flag with what its value is called, if it has one, and its group.
 
-    def __init__(self, *arguments: Any, group: str = GENERAL, **more: Any) -> None:
-        super().__init__(*arguments, **more)
+    A shell completes its value from what it ``offers``: these words, or those that are looked up when it asks.
+    """
+
+    def __init__(
+        self, usage: str, group: str, text: str, name: str = "", offers: str | Sequence[str] = (), **more: Any
+    ) -> None:
+        flag, _, metavar = usage.partition(" ")
+        more |= {"metavar": metavar} if metavar else {"is_flag": True}
+        more |= {"shell_complete": self._complete} if offers else {}
+        super().__init__([flag, *filter(None, [name])], help=text, **more)
         self.group = group
+        self.offers = offers
+
+    def _complete(self, ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
+        names: Iterable[str] = self.offers
+        if self.offers == BACKENDS:
+            from kerasbench import backends
+
+            names = backends.names()
+        elif self.offers == SUITES:
+            from kerasbench.plan import catalog
+
+            names = catalog.suites()
+        return [name for name in names if name.startswith(incomplete)]
 
 
 class Argument(click.Argument):
-    """An argument that ``--help`` explains."""
+    """An argument that ``--help`` explains: one, or several (``...``), which may be none (``[...]``)."""
 
-    def __init__(self, *arguments: Any, text: str, **more: Any) -> None:
-        super().__init__(*arguments, **more)
+    group = ARGUMENTS
+
+    def __init__(self, name: str, metavar: str, text: str, **more: Any) -> None:
+        several, required = "..." in metavar, not metavar.startswith("[")
+        super().__init__([name], metavar=metavar, nargs=-1 if several else 1, required=required, **more)
         self.text = text
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
@@ -73,7 +96,38 @@ class Argument(click.Argument):
 
 
 class ByPurpose(click.Command):
-    """What has its options by purpose in ``--help``, and examples."""
+    """Its ``--help`` has options by purpose, and examples.
+
+    Options of settings are made once they are used: ``kerasbench --help`` does without.
+    """
+
+    @cached_property
+    def settings(self) -> list[click.Parameter]:
+        if self.name not in (*MEASURING, DOCTOR, CREATE):
+            return []
+        from kerasbench import settings
+
+        options: list[click.Parameter] = []
+        for name in settings.options_of(self.name):
+            option, default = settings.option(name), settings.default(name)
+            value: dict[str, Any] = {"multiple": True} if settings.is_list(name) else {"default": default}
+            if name in ("rounds", "batch_size"):
+                value["type"] = int
+            options.append(Option(option.usage, option.group, option.help, name, option.offers, **value))
+        return options
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        return [*super().get_params(ctx), *self.settings]
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if self.name in MEASURING and not ctx.resilient_parsing:
+            from kerasbench.environments import interpreters
+
+            # An interrupted run has its own options, but where it lies.
+            again = "--resume" in args
+            defaults = interpreters.defaults()
+            ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, rows in options_of(self, ctx).items():
@@ -86,42 +140,14 @@ class ByPurpose(click.Command):
                 formatter.write(f"  {line}\n")
 
 
-class WithSettings(ByPurpose):
-    """A command of settings. They are made into options once they are used: ``kerasbench --help`` does without."""
-
-    @cached_property
-    def settings(self) -> list[click.Parameter]:
-        from kerasbench import settings
-
-        return [setting(name) for name in settings.options_of(self.name or "")]
-
-    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        parameters = super().get_params(ctx)  # the last is --help
-        return [*self.params, *self.settings, *parameters[len(self.params) :]]
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if any(option.name == "results" for option in self.settings) and not ctx.resilient_parsing:
-            from kerasbench.environments import interpreters
-
-            # An interrupted run has its own options, but where it lies.
-            again = "--resume" in args
-            defaults = interpreters.defaults()
-            ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
-        return super().parse_args(ctx, args)
-
-
 Act = Callable[..., int]
 
 
-def command(name: str, *parameters: click.Parameter, kind: type[ByPurpose] = ByPurpose) -> Callable[[Act], ByPurpose]:
-    """Make a command of a function, whose docstring is its help."""
-    return lambda act: kind(
+def command(name: str, *parameters: click.Parameter) -> Callable[[Act], ByPurpose]:
+    """Make a command of a function, whose docstring is its help, and of the settings that it takes."""
+    return lambda act: ByPurpose(
         name, params=list(parameters), callback=act, help=inspect.getdoc(act), context_settings=CONTEXT
     )
-
-
-def with_settings(name: str, *parameters: click.Parameter) -> Callable[[Act], ByPurpose]:
-    return command(name, *parameters, kind=WithSettings)
 
 
 class CommandGroup(ByPurpose, click.Group):
@@ -141,20 +167,29 @@ class CommandGroup(ByPurpose, click.Group):
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         return super().parse_args(ctx, with_default_command(args, self.commands) if RUN in self.commands else args)
 
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        if RUN in self.commands and args[0] not in self.commands and not ctx.resilient_parsing:
-            raise unknown_command(args[0], self.commands)
-        return super().resolve_command(ctx, args)
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; raise UsageError for what is no scenario either, and name those that are near."""
+        if RUN not in self.commands or cmd_name in self.commands or ctx.resilient_parsing:
+            return super().get_command(ctx, cmd_name)
+        import difflib
+
+        from kerasbench.plan import catalog
+
+        names = [*self.commands, *(file.stem for file in catalog.builtin_files())]
+        nearest = difflib.get_close_matches(cmd_name, names, n=3)
+        guess = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
+        raise UsageError(
+            f"{cmd_name!r} is neither a command nor a scenario{guess} (commands: kerasbench --help; scenarios: "
+            "kerasbench list; a file of your own must end in .py or .keras)"
+        )
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         completions = super().shell_complete(ctx, incomplete)
-        run = self.commands.get(RUN)
-        if run is None or not incomplete.startswith("-"):
-            return completions
-        known = {completion.value for completion in completions}
-        return completions + [more for more in run.shell_complete(ctx, incomplete) if more.value not in known]
+        if RUN in self.commands and incomplete.startswith("-"):
+            known = {completion.value for completion in completions}
+            more = self.commands[RUN].shell_complete(ctx, incomplete)
+            completions += [completion for completion in more if completion.value not in known]
+        return completions
 
 
 def with_default_command(arguments: list[str], commands: Collection[str]) -> list[str]:
@@ -168,21 +203,6 @@ def with_default_command(arguments: list[str], commands: Collection[str]) -> lis
     return [RUN, *arguments] if catalog.means_scenario(arguments[0]) else arguments
 
 
-def unknown_command(word: str, commands: Collection[str]) -> UsageError:
-    """Return the error for a first word that is neither a command nor a scenario, with those that are near."""
-    import difflib
-
-    from kerasbench.plan import catalog
-
-    names = [*commands, *(file.stem for file in catalog.builtin_files())]
-    nearest = difflib.get_close_matches(word, names, n=3)
-    guess = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
-    return UsageError(
-        f"{word!r} is neither a command nor a scenario{guess} (commands: kerasbench --help; scenarios: kerasbench "
-        "list; a file of your own must end in .py or .keras)"
-    )
-
-
 def examples_of(name: str) -> Iterable[str]:
     rows = [line.split(maxsplit=1) for line in EXAMPLES.strip().splitlines()]
     shown = [example.split("  # ") for command, example in rows if command == name]
@@ -194,60 +214,19 @@ def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tup
     """Return the arguments and options of a command by purpose, each as ``--help`` writes it."""
     by_purpose: dict[str, list[tuple[str, str]]] = {title: [] for title in OPTIONS}
     for parameter in command.get_params(ctx):
-        row = parameter.get_help_record(ctx)
-        if row is not None:
-            group = "Arguments" if isinstance(parameter, click.Argument) else getattr(parameter, "group", GENERAL)
-            by_purpose[group].append(row)
+        if row := parameter.get_help_record(ctx):
+            by_purpose[getattr(parameter, "group", GENERAL)].append(row)
     return {title: rows for title, rows in by_purpose.items() if rows}
 
 
-def offering(offers: str | tuple[str, ...]) -> Callable[[Any, Any, str], list[str]]:
-    """Return what completes a value in a shell: with these words, or those that are looked up when it asks."""
-
-    def complete(context: Any, parameter: Any, incomplete: str) -> list[str]:
-        names: Iterable[str] = offers
-        if offers == BACKENDS:
-            from kerasbench import backends
-
-            names = backends.names()
-        elif offers == SUITES:
-            from kerasbench.plan import catalog
-
-            names = catalog.suites()
-        return [name for name in names if name.startswith(incomplete)]
-
-    return complete
-
-
-def setting(name: str) -> Option:
-    from kerasbench import settings
-
-    option, default = settings.option(name), settings.default(name)
-    more: dict[str, Any] = {"is_flag": True} if isinstance(default, bool) else {"metavar": option.metavar}
-    more |= {"multiple": True} if settings.is_list(name) else {"default": default}
-    if name in ("rounds", "batch_size"):
-        more["type"] = int
-    complete = offering(option.offers) if option.offers else None
-    return Option([option.flag, name], help=option.help, group=option.group, shell_complete=complete, **more)
-
-
-FAIL_ON = Option(
-    ["--fail-on"],
-    metavar="regression",
-    type=click.Choice(("regression",)),
-    help="Exit with 3 if something became clearly worse or fails now, and with 1 if nothing could be decided.",
-    group=SHOW,
+GATE = "Exit with 3 if something became clearly worse or fails now, and with 1 if nothing could be decided."
+FAIL_ON = Option("--fail-on regression", SHOW, GATE, type=click.Choice(("regression",)))
+EVENTS = Option(
+    "--events",
+    MACHINES,
+    "Print the run as lines of JSON, for the machine that has started this command; the end of its input is Ctrl-C.",
 )
 
 
 def as_json(text: str = "Print JSON instead of tables (docs/python-and-files.md).") -> Option:
-    return Option(["--json", "as_json"], is_flag=True, help=text, group=SHOW)
-
-
-EVENTS = Option(
-    ["--events"],
-    is_flag=True,
-    help="Print the run as lines of JSON, for the machine that has started this command; the end of its input is "
-    "Ctrl-C.",
-    group=MACHINES,
-)
+    return Option("--json", SHOW, text, "as_json")

@@ -1,94 +1,70 @@
 """The commands that read results: pages made again, two sets compared, ratios over time."""
 
 import sys
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command
 from kerasbench.cli.printing import print_json, show
-from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, UsageError
+from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, ResultsError, UsageError
 from kerasbench.names import FILES, SHOW
 from kerasbench.text import blanked, complain, print_document
 
-if TYPE_CHECKING:
-    from kerasbench.results.store import Tell, UnreadableFile
-
 FORMATS = ("markdown", "csv", "json", "html")
+FORMAT = "markdown (files next to the data), or csv, json or html: printed."
+AXES = ("date", "keras", "backend", "commit")
+AXIS = "Horizontal axis of --plot: date (default), keras or backend (their versions), or commit."
+PLACES = "Folders, result files or pages. Default: results, README.md and docs."
 
 
 @command(
     "report",
-    Argument(
-        ["places"],
-        metavar="[DIR|FILE]...",
-        nargs=-1,
-        type=Path,
-        text="Folders, result files or pages. Default: results, README.md and docs.",
-    ),
-    Option(["--check"], is_flag=True, help="Write nothing. Exit with 1 if a page differs from its data.", group=SHOW),
-    Option(
-        ["--format", "form"],
-        metavar="KIND",
-        type=click.Choice(FORMATS),
-        default="markdown",
-        help="markdown (files next to the data), or csv, json or html: printed.",
-        group=SHOW,
-    ),
+    Argument("places", "[DIR|FILE]...", PLACES, type=Path),
+    Option("--check", SHOW, "Write nothing. Exit with 1 if a page differs from its data."),
+    Option("--format KIND", SHOW, FORMAT, "form", type=click.Choice(FORMATS), default="markdown"),
 )
 def report(places: Sequence[Path], check: bool, form: str) -> int:
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
     from kerasbench.analysis.summary import summarize
     from kerasbench.pages import files as pages
     from kerasbench.pages import html
+    from kerasbench.report.console import print_page
     from kerasbench.results import store
 
     chosen = places or pages.default_places(Path())
     if check and form != "markdown":
         raise UsageError("--check compares pages with their data: give it no other --format")
-    damaged: list[Path] = []
+    bad: list[Path] = []  # damaged files, and pages that differ from their data
 
-    def tell(unread: "UnreadableFile") -> None:
-        damaged.extend([unread.file] if unread.is_damaged else [])
-        store.say_passed_over(unread)
+    def tell(file: Path, why: ResultsError) -> None:
+        bad.extend([file] if store.is_named_by_a_run(file) else [])
+        store.say_passed_over(why)
 
-    code = EXIT_OK
-    if form == "markdown":
-        code = _update(chosen, tell, check)
-    elif form == "html":
-        print_document(html.document(pages.named(pages.machines(chosen, tell))))
-    else:
+    if form == "html":
+        print_document(html.document(pages.machines(chosen, tell)))
+    elif form != "markdown":
         records = [record for _, record in pages.among(chosen, tell)]
         is_csv = form == "csv"
         print_document(pages.as_csv(list(map(summarize, records))) if is_csv else store.as_json(records) + "\n")
-    return EXIT_FAILED if damaged else code
-
-
-def _update(places: Sequence[Path], tell: "Tell", check: bool) -> int:
-    from kerasbench.pages import files as pages
-    from kerasbench.report.console import print_page
-
-    made = pages.made_from(places, tell)
-    if check:
-        differing = pages.stale(made)
+    elif check:
+        differing = pages.stale(pages.made_from(chosen, tell))
         for tables in differing:
             complain(f"{blanked(str(tables))}: differs from its data; python -m kerasbench report updates it")
-        return EXIT_FAILED if differing else EXIT_OK
-    print("\n".join(blanked(str(file)) for file in pages.write(made)) or "all pages are up to date")
-    several = len([place for place in places if place.suffix != ".md"]) > 1
-    if several and (abreast := pages.together(places)) is not None:
-        print_page(abreast)
-    return EXIT_OK
+        bad.extend(differing)
+    else:
+        changed = pages.write(pages.made_from(chosen, tell))
+        print("\n".join(blanked(str(file)) for file in changed) or "all pages are up to date")
+        several = len([place for place in chosen if place.suffix != ".md"]) > 1
+        if several and (abreast := pages.together(chosen)) is not None:
+            print_page(abreast)
+    return EXIT_FAILED if bad else EXIT_OK
 
 
 @command(
     "compare",
-    Argument(
-        ["places"], metavar="OLD NEW [MORE]...", nargs=-1, type=Path, required=True, text="Result files or folders."
-    ),
+    Argument("places", "OLD NEW [MORE]...", "Result files or folders.", type=Path),
     FAIL_ON,
     as_json(),
 )
@@ -107,12 +83,10 @@ def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
         return EXIT_REGRESSION if fail_on and changes.regressions else EXIT_OK
     if fail_on:
         raise UsageError("--fail-on needs two sets of results, OLD and NEW")
-    had = Counter[Path]()
     summaries = []
-    for place in places:
-        had[place] += 1
-        name = str(place) if places.count(place) == 1 else f"{place} ({had[place]})"  # the same place twice
-        summaries.append((name, api.load(place).summary))
+    for number, place in enumerate(places, 1):
+        again = f" ({places[:number].count(place)})" if places.count(place) > 1 else ""
+        summaries.append((f"{place}{again}", api.load(place).summary))
     if as_json:
         print_json(data.of_sides(summaries).to_data())
     else:
@@ -122,18 +96,10 @@ def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
 
 @command(
     "history",
-    Argument(["folder"], metavar="DIR", type=Path, text="A folder of result files."),
-    Option(
-        ["--over"],
-        metavar="WHAT",
-        type=click.Choice(("date", "keras", "backend", "commit")),
-        help="Horizontal axis of --plot: date (default), keras or backend (their versions), or commit.",
-        group=SHOW,
-    ),
-    Option(
-        ["--csv", "as_csv"], is_flag=True, help="Print CSV: a line for each run, a column for each ratio.", group=SHOW
-    ),
-    Option(["--plot"], metavar="FILE.svg", type=Path, help="Draw the ratios into this file.", group=FILES),
+    Argument("folder", "DIR", "A folder of result files.", type=Path),
+    Option("--over WHAT", SHOW, AXIS, type=click.Choice(AXES)),
+    Option("--csv", SHOW, "Print CSV: a line for each run, a column for each ratio.", "as_csv"),
+    Option("--plot FILE.svg", FILES, "Draw the ratios into this file.", type=Path),
     as_json(),
 )
 def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_json: bool) -> int:

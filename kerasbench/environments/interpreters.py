@@ -13,6 +13,7 @@ import stat
 import sys
 import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -44,10 +45,7 @@ class Interpreters:
         return self.sources.get(environment, "")
 
     def environments(self, backends: Iterable[str]) -> list[Environment]:
-        """Return all that these backends are measured in: ``torch``, ``torch@keras-3.14``.
-
-        A backend without a label of its own is left out where others of its interpreters have one, unless it was named.
-        """
+        """Return all that these backends are measured in: plain ``torch`` only if it was named, or has no labels."""
         columns = []
         for plain in map(Environment, backends):
             labelled = [named for named in self.named if named.backend == plain.backend and named.label]
@@ -68,30 +66,26 @@ class Interpreters:
                 name = f" --name {environment.label}" if environment.label else ""
                 place = (FOLDER / str(environment)).absolute()  # if it is there, it no longer works
                 force = " --force" if Path(path) == inside(place) and place.is_dir() else ""
-                raise UsageError(
-                    f"{self.source(environment)}: no interpreter of {environment} at {path}; correct the path, or "
-                    f"create it with python -m kerasbench env create --backend {environment.backend}{name}{force}"
-                )
+                gone = f"{self.source(environment)}: no interpreter of {environment} at {path}"
+                create = f"python -m kerasbench env create --backend {environment.backend}{name}{force}"
+                raise UsageError(f"{gone}; correct the path, or create it with {create}")
 
 
 def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None) -> Interpreters:
     """Return the interpreters that ``--python NAME=PATH`` names, and those of the nearest file for all others.
 
-    NAME is a backend, or ``torch@LABEL`` for one of several of a backend. The file is ``kerasbench.toml`` with a table
-    ``[python]``, or ``pyproject.toml`` with ``[tool.kerasbench.python]``, in ``folder`` (the current one) or above it.
-    A path is relative to its file; a folder means the environment in it.
+    NAME is a backend, or ``torch@LABEL``. A path is relative to its file; a folder means the environment in it.
     """
     file, configuration = configured(folder or Path.cwd())
     by_file, by_option = {}, {}
-    if file is not None:
-        _require_known(file, configuration)
-        for name, path in configuration.get("python", {}).items():
-            if not isinstance(path, str) or not path:
-                raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
-            try:
-                by_file[_environment(name, known)] = _path(path, file.parent)
-            except UsageError as error:
-                raise UsageError(f"{file}: {error}") from None
+    for name, path in configuration.get("python", {}).items():
+        assert file is not None
+        if not isinstance(path, str) or not path:
+            raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
+        try:
+            by_file[_environment(name, known)] = _path(path, file.parent)
+        except UsageError as error:
+            raise UsageError(f"{file}: {error}") from None
     for text in given:
         backend, equals, path = text.partition("=")
         if not equals or not path.strip():
@@ -106,7 +100,6 @@ def defaults(folder: Path | None = None) -> dict[str, Any]:
     file, configuration = configured(folder or Path.cwd(), lambda _: None)  # ``find`` says what is passed over
     if file is None:
         return {}
-    _require_known(file, configuration)
     given: dict[str, Any] = {}
     for name in sorted(DEFAULTS.keys() & configuration.keys()):
         value = configuration[name]
@@ -129,11 +122,18 @@ def configured(folder: Path, say: Callable[[str], None] = complain) -> tuple[Pat
     folder. It names programs that are started: another user's, or one that everybody may change, is passed over.
     """
     for place in _places(folder):
-        if (file := place / OWN_FILE).is_file() and _is_own(file, say):
-            return file, _read(file)
-        project = place / PYPROJECT
-        if project.is_file() and "kerasbench" in (tool := _tools(project, say)) and _is_own(project, say):
-            return project, tool["kerasbench"]
+        file, project = place / OWN_FILE, place / PYPROJECT
+        if file.is_file() and _is_own(file, say):
+            configuration = _read(file)
+        elif project.is_file() and "kerasbench" in (tools := _tools(project, say)) and _is_own(project, say):
+            file, configuration = project, tools["kerasbench"]
+        else:
+            continue
+        known = isinstance(configuration, dict) and not configuration.keys() - {"python", *DEFAULTS}
+        if not known or not isinstance(configuration.get("python", {}), dict):
+            table = 'a table [python] with lines like torch = "PATH"'
+            raise UsageError(f"{file}: allowed are {', '.join(DEFAULTS)}, and {table}")
+        return file, configuration
     return None, {}
 
 
@@ -149,24 +149,20 @@ def _places(folder: Path) -> Iterator[Path]:
 
 def _is_own(file: Path, say: Callable[[str], None]) -> bool:
     """Tell whether a file, and a link in its place, is this user's or root's, and nobody else may change it."""
-    state = file.stat()
-    if {state.st_uid, file.lstat().st_uid} - {os.getuid(), 0}:
+    state, user = file.stat(), os.getuid()
+    if {state.st_uid, file.lstat().st_uid} - {user, 0}:
         say(f"{file}: ignored, because it is another user's and names programs to start")
         return False
-    others = "everybody" if state.st_mode & stat.S_IWOTH else "its group"
-    if state.st_mode & stat.S_IWOTH or (state.st_mode & stat.S_IWGRP and not _is_private(state.st_gid)):
+    others = "everybody" if state.st_mode & stat.S_IWOTH else ""
+    if not others and state.st_mode & stat.S_IWGRP:
+        others = "its group"
+        with suppress(KeyError):
+            group, name = grp.getgrgid(state.st_gid), pwd.getpwuid(user).pw_name
+            if group.gr_name == name and not {*group.gr_mem} - {name}:
+                others = ""  # where each user has such a group (Ubuntu, Fedora), the umask 002 makes files writable
+    if others:
         say(f"{file}: ignored, because {others} may change it and it names programs to start: chmod go-w {file}")
-        return False
-    return True
-
-
-def _is_private(group: int) -> bool:
-    """Nobody else is in it: where each user has such a group (Ubuntu, Fedora), the umask 002 makes files writable."""
-    try:
-        entry, user = grp.getgrgid(group), pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        return False
-    return entry.gr_name == user and not {*entry.gr_mem} - {user}
+    return not others
 
 
 def _tools(project: Path, say: Callable[[str], None]) -> dict[str, Any]:
@@ -217,10 +213,3 @@ def _read(file: Path) -> dict[str, Any]:
         raise UsageError(f"{file}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:  # of the text, of its encoding, of a number, of a thousand brackets
         raise UsageError(f"{file}: not TOML: {error}") from None
-
-
-def _require_known(file: Path, configuration: Any) -> None:
-    known = isinstance(configuration, dict) and not configuration.keys() - {"python", *DEFAULTS}
-    if not known or not isinstance(configuration.get("python", {}), dict):
-        table = 'a table [python] with lines like torch = "PATH"'
-        raise UsageError(f"{file}: allowed are {', '.join(DEFAULTS)}, and {table}")

@@ -1,8 +1,7 @@
 """The two sides of a comparison: a label that was given before, an interpreter, or what is to be installed.
 
-What is to be installed becomes an overlay: an environment with a few packages on top of an interpreter's own, whose
-other packages it shares. So two sides differ in what was asked for, and in what that needs in another version than is
-shared. uv makes one in a second or two; it lies in the user's cache folder.
+What is to be installed becomes an overlay: an environment with a few packages on top of an interpreter's own. So two
+sides differ in what was asked for, and in what that needs. uv makes one in a second or two, in the user's cache folder.
 """
 
 import hashlib
@@ -25,58 +24,51 @@ from kerasbench.environments.interpreters import LABEL, MADE, Interpreters
 from kerasbench.errors import EnvironmentFailed, UsageError, unknown
 from kerasbench.protocol.columns import Environment
 
+Say = Callable[[str], None]
 SHARED = "kerasbench-shared.pth"  # names the folders of packages that are seen behind the overlay's own
 SITE_FOLDERS = (
     "import site; print('\\n'.join([*site.getsitepackages(), "
     "*([site.getusersitepackages()] if site.ENABLE_USER_SITE else [])]))"
 )
+USUAL = ("venv", "env")  # what environments are called that lie in the folder of a project, which then tells more
+EXACT = re.compile(r"(?P<package>[\w.-]+)==(?P<version>[\w.+!]+)")
 
 
 def folder() -> Path:
-    return Path(platformdirs.user_cache_dir("kerasbench")) / "environments"
+    return Path(platformdirs.user_cache_dir("kerasbench"), "environments")
 
 
-def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
-    """Make an environment with these requirements on top of what an interpreter has, and return its interpreter.
+def overlay(python: str, wanted: Sequence[str], say: Say) -> str:
+    """Make an environment on top of what an interpreter has, and return its interpreter.
 
     It is made again each time, since what it shares may have changed, or what a path or an address leads to.
     """
-    # Another place for each interpreter and set of packages, and for each machine: several may share a home, and one
-    # replaces none that another measures with.
+    # Also of this machine: several may share a home, and one replaces none that another measures with.
     parts = [str(Path(python).absolute()), platform.machine(), platform.node(), *wanted]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
     place = folder() / f"{venvs.label(wanted)[:60]}-{digest}"
     words = " ".join(wanted)
     say(f"{words}: making an environment on top of {python}, in {place}")
-    failure = f"{words}: not installed"
+    try:
+        shared = subprocess.run([python, "-c", SITE_FOLDERS], capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError) as error:
+        raise EnvironmentFailed(f"the packages of {python} could not be found: {error}") from None
     venvs.uv("venv", "--quiet", "--clear", "--python", python, str(place), failure=f"{place}: not created")
     (packages,) = place.glob("lib/python3*/site-packages")
     # By addsitedir, because a folder that is only named would not have its own .pth files read.
-    lines = [f"import site; site.addsitedir({shared!r})\n" for shared in _site_folders(python)]
+    lines = [f"import site; site.addsitedir({where!r})\n" for where in shared.splitlines()]
     (packages / SHARED).write_text("".join(lines), "utf-8")
     # uv does not see through the .pth file. So it says what it would change below, and that is put on top.
     named = set(filter(None, map(venvs.package, wanted)))
     upgrade = [f"--upgrade-package={name}" for name in sorted(named)]
     below = ["--dry-run", "--color=never", "--break-system-packages", "--python", python]
-    plan = venvs.uv("pip", "install", *below, *upgrade, *wanted, failure=failure, messages=True)
+    plan = venvs.uv("pip", "install", *below, *upgrade, *wanted, failure=f"{words}: not installed", messages=True)
     added = [line.removeprefix(" + ") for line in plan.splitlines() if line.startswith(" + ") and "(from " not in line]
     needed = [pin for pin in added if venvs.package(pin) not in named]
     made = str(interpreters.inside(place))
     options = ["--no-deps", "--python", made, *venvs.refresh(wanted)]
-    venvs.uv("pip", "install", *options, *wanted, *needed, failure=failure)
+    venvs.uv("pip", "install", *options, *wanted, *needed, failure=f"{words}: not installed")
     return made
-
-
-def _site_folders(python: str) -> list[str]:
-    try:
-        output = subprocess.run([python, "-c", SITE_FOLDERS], capture_output=True, text=True, check=True).stdout
-    except (OSError, subprocess.CalledProcessError) as error:
-        raise EnvironmentFailed(f"the packages of {python} could not be found: {error}") from None
-    return output.splitlines()
-
-
-Say = Callable[[str], None]
-USUAL = ("venv", "env")  # what environments are called that lie in the folder of a project, which then tells more
 
 
 @dataclass(frozen=True)
@@ -88,18 +80,8 @@ class Side:
     wanted: tuple[str, ...] = ()  # requirements to be installed
 
 
-@dataclass(frozen=True)
-class Sides:
-    interpreters: Interpreters
-    labels: list[str]  # of base and head
-    environments: list[Environment]  # torch@BASE, torch@HEAD and so on
-
-
 def parse_side(text: str, known: Sequence[str]) -> Side:
-    """Return what a word means: one of the known labels, a path, or requirements such as ``keras==3.14``.
-
-    A folder is a checkout where it has a pyproject.toml, else the environment in it.
-    """
+    """Return what a word means: one of the known labels, a path, or requirements such as ``keras==3.14``."""
     text = text.strip()
     if not text:
         raise UsageError("BASE or HEAD is empty: perhaps a variable of the shell is not set")
@@ -128,9 +110,9 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
 def _commit(text: str) -> Side | None:
     """Return the side that ``./keras@v3.14.0`` means, a commit of a checkout; None for another text."""
     folder, at, revision = text.rpartition("@")
-    if not at or not (Path(os.path.expanduser(folder)) / ".git").exists():
-        return None
     path = Path(os.path.expanduser(folder)).absolute()
+    if not at or not (path / ".git").exists():
+        return None
     commit = _git(path, "rev-parse", "--verify", f"{revision}^{{commit}}")
     package = venvs.package(str(path)) or path.name
     return Side(_label(f"{package}-{commit[:9]}"), wanted=(f"{package} @ git+{path.as_uri()}@{commit}",))
@@ -147,81 +129,65 @@ def _git(path: Path, *words: str) -> str:
     return asked.stdout.strip()
 
 
-EXACT = re.compile(r"(?P<package>[\w.-]+)==(?P<version>[\w.+!]+)")
-
-
 def between(good: str, bad: str) -> list[str]:
-    """Return all versions from GOOD to BAD, in the words of ``versus``: releases of a package, commits of a checkout.
+    """Return all versions from GOOD to BAD, in the words of ``versus``; raise UsageError where nothing says which.
 
-    Releases are those that pip finds for this Python, without pre-releases. Commits are those of the first parents.
-
-    Raises:
-        UsageError: nothing says what lies between the two, or BAD does not come after GOOD.
+    They are releases of a package that pip finds for this Python, or commits of a checkout, of the first parents.
     """
     first, last = EXACT.fullmatch(good.strip()), EXACT.fullmatch(bad.strip())
-    if first and last and first["package"] == last["package"]:
+    if first and last and first["package"] == (package := last["package"]):
         try:
-            ends = Version(first["version"]), Version(last["version"])
+            oldest, newest = Version(first["version"]), Version(last["version"])
         except InvalidVersion:
-            package = first["package"]
             raise UsageError(f"{good} and {bad} are not both releases: name two, such as {package}==1.2.0") from None
-        in_order = ends[0] < ends[1]
-        released = sorted(_releases(first["package"])) if in_order else []
-        inner = [f"{first['package']}=={version}" for version in released if ends[0] < version < ends[1]]
-        versions = [good.strip(), *inner, bad.strip()]
+        if oldest < newest:
+            index = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
+            told = venvs.uv(*index, failure=f"{package}: no releases were found")
+            listed = re.search(r"^Available versions: (.*)$", told, re.MULTILINE)
+            released = sorted(map(Version, listed[1].split(","))) if listed else []
+            inner = [f"{package}=={version}" for version in released if oldest < version < newest]
+            return [good.strip(), *inner, bad.strip()]
     else:
         (path, _, first_commit), (other, _, last_commit) = good.rpartition("@"), bad.rpartition("@")
         if not path or path != other or _commit(good) is None:
-            raise UsageError(
-                f"what lies between {good!r} and {bad!r}? Give two exact versions ('keras==3.12.0' 'keras==3.15.0'), "
-                "two commits of one checkout (./keras@v3.14.0 ./keras@master), or name all: GOOD BETWEEN... BAD"
-            )
-        folder = Path(os.path.expanduser(path))
-        log = _git(folder, "rev-list", "--reverse", "--first-parent", f"{first_commit}..{last_commit}")
-        versions = [good, *(f"{path}@{commit}" for commit in log.split())]
-        in_order = len(versions) > 1
-    if not in_order:
-        raise UsageError(f"{bad} does not come after {good}: give the older one first")
-    return versions
+            exact = "two exact versions ('keras==3.12.0' 'keras==3.15.0')"
+            commits = "two commits of one checkout (./keras@v3.14.0 ./keras@master), or name all: GOOD BETWEEN... BAD"
+            raise UsageError(f"what lies between {good!r} and {bad!r}? Give {exact}, {commits}")
+        commits = f"{first_commit}..{last_commit}"
+        log = _git(Path(os.path.expanduser(path)), "rev-list", "--reverse", "--first-parent", commits)
+        if log:
+            return [good, *(f"{path}@{commit}" for commit in log.split())]
+    raise UsageError(f"{bad} does not come after {good}: give the older one first")
 
 
-def _releases(package: str) -> list[Version]:
-    """Return the releases of a package that pip finds for this Python, on the index that pip is configured for."""
-    command = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
-    asked = venvs.uv(*command, failure=f"{package}: no releases were found")
-    listed = re.search(r"^Available versions: (.*)$", asked, re.MULTILINE)
-    return [Version(version.strip()) for version in listed[1].split(",")] if listed else []
+def sides(
+    base: str, head: str, chosen: Interpreters, backends: Sequence[str], say: Say
+) -> tuple[Interpreters, list[Environment], list[str]]:
+    """Make what is to be installed, on top of each backend's own interpreter.
 
-
-def sides(base: str, head: str, chosen: Interpreters, backends: Sequence[str], say: Say) -> Sides:
-    """Return the interpreters of both sides for each of the backends, and make those that are to be installed.
-
-    ``chosen`` are those that have a name: a label is one of theirs, and what is installed is put on top of a backend's
-    own. ``say`` hears what is made.
+    Return all interpreters, those of ``chosen`` included; the environments torch@BASE, torch@HEAD and so on; and the
+    labels of both sides.
     """
     first, second = (parse_side(text, chosen.labels()) for text in (base, head))
     labels = [first.label, second.label]
     if first.label == second.label:  # the same twice, which tests the machine, or namesakes
         labels[1] += "-again" if second == first else "-head"
     make = cache(lambda python, wanted: overlay(python, wanted, say))
-
-    def interpreter_of(side: Side, backend: str) -> str:
-        """Empty where the label of the side is of other backends alone."""
-        made = make(chosen.of(Environment(backend)), side.wanted) if side.wanted else ""
-        return side.path or made or chosen.named.get(Environment(backend, side.label), "")
-
     paths: dict[Environment, str] = {}
     for backend in backends:
-        places = [interpreter_of(side, backend) for side in (first, second)]
-        of_backend = {Environment(backend, label): path for label, path in zip(labels, places, strict=True)}
-        if all(places):
+        of_backend: dict[Environment, str] = {}
+        for side, label in zip((first, second), labels, strict=True):
+            made = make(chosen.of(Environment(backend)), side.wanted) if side.wanted else ""
+            named = chosen.named.get(Environment(backend, side.label), "")  # a label may be of other backends alone
+            of_backend[Environment(backend, label)] = side.path or made or named
+        if all(of_backend.values()):
             paths |= of_backend
     if not paths:
         labelled = ", ".join(str(environment) for environment in chosen.named if environment.label)
         known = f"there are: {labelled}" if labelled else "no interpreter has a label"
         raise UsageError(f"no backend has both {base} and {head}; {known}")
     interpreters = Interpreters(dict(chosen.named) | paths, dict.fromkeys(paths, MADE) | dict(chosen.sources))
-    return Sides(interpreters, labels, list(paths))
+    return interpreters, list(paths), labels
 
 
 def about(base: str, head: str, packages: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import PIPE, STDOUT
 
 import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
@@ -46,7 +47,7 @@ class EnvironmentSpec:
 def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME or ``folder``/NAME@LABEL and its lock beside it."""
     place = folder / str(Environment(backend, spec.label))
-    lock = _lock_of(place)
+    lock = Path(f"{place}.lock")
     if place.exists() and not spec.force:
         raise UsageError(f"{place} already exists; use --force to rebuild it")
     if spec.locked and not lock.is_file():
@@ -87,25 +88,14 @@ def _index(spec: EnvironmentSpec, cpu: bool) -> list[str]:
 
 def is_whole(place: Path) -> bool:
     """Tell whether an environment was made to its end, which its lock says, and can be started."""
-    return _lock_of(place).is_file() and interpreters.runs(str(interpreters.inside(place)))
-
-
-def _lock_of(place: Path) -> Path:
-    return place.with_name(f"{place.name}.lock")
+    return Path(f"{place}.lock").is_file() and interpreters.runs(str(interpreters.inside(place)))
 
 
 def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
     """Run uv and return what it prints. Its messages go to stderr, or are returned too if ``messages``."""
-    variables = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
-    done = subprocess.run(
-        [_uv_path(), *arguments],
-        input=stdin,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT if messages else None,
-        env=variables,
-        encoding="utf-8",
-        check=False,
-    )
+    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    command, to = [_uv_path(), *arguments], STDOUT if messages else None
+    done = subprocess.run(command, input=stdin, stdout=PIPE, stderr=to, env=env, encoding="utf-8", check=False)
     if done.returncode:
         if messages:
             print(done.stdout, end="", file=sys.stderr)
@@ -133,14 +123,15 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
     if spec.gpu and sys.platform != "linux":
         raise UsageError("--cuda is for Linux with an NVIDIA GPU; leave it out: a Mac's wheels support its GPU")
     inventory = _usable(backend, spec.interpreter)
-    version = (macos.version() or ()) if sys.platform == "darwin" else ()
+    version = macos.version() if sys.platform == "darwin" else ()
     if spec.gpu is not False and nvidia.package_missing():
         install = pip(sys.executable, nvidia.PACKAGE)
         raise UsageError(f"which CUDA the NVIDIA driver supports cannot be found out: {install}; or add --cpu")
     cards = nvidia.cards()
-    cuda, oldest = nvidia.cuda_of(cards), min(nvidia.OLDEST_DRIVER.values())
+    cuda = nvidia.cuda_of(cards)
     if spec.gpu and cuda is None:
         if cards:
+            oldest = min(nvidia.OLDEST_DRIVER.values())
             raise UsageError(f"--cuda: driver {cards[0].driver} is too old; update it to {oldest} or newer")
         cuda = max(nvidia.OLDEST_DRIVER)  # without a card, as in an image for another machine
     return Target(sys.platform, inventory.architecture, release(inventory.python), spec.gpu is not False, cuda, version)
@@ -245,12 +236,8 @@ def split(text: str) -> list[str]:
 
 
 def refresh(requirements: Sequence[str]) -> list[str]:
-    """Return uv's options against old builds in its cache: a path or an address may be other code than yesterday.
-
-    A wheel is known by the time at which it was changed. Offline, uv takes no such option.
-    """
-    sources = [text for text in requirements if (_is_path(text) or "://" in text) and not text.endswith(".whl")]
-    names = list(map(package, sources))
+    """Return uv's options against old builds in its cache: a path or an address may be other code than yesterday."""
+    names = [package(text) for text in requirements if (_is_path(text) or "://" in text) and not text.endswith(".whl")]
     return [f"--refresh-package={name}" for name in names] if all(names) else ["--refresh"]
 
 
@@ -262,7 +249,6 @@ def package(requirement: str) -> str:
         with suppress(OSError, ValueError, RecursionError, AttributeError):
             project = tomllib.loads((Path(requirement) / PROJECT[0]).read_text("utf-8")).get("project", {})
             return canonicalize_name(str(project.get("name", "")))
-        return ""
     named = _requirement(requirement)
     return canonicalize_name(named.name) if named else ""
 

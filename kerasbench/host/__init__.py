@@ -4,7 +4,6 @@ import hashlib
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 from dataclasses import dataclass, field
@@ -62,13 +61,12 @@ def _given(variable: str) -> str:
 
 def commit() -> str:
     """Return what the variable says, or the commit of the checkout in this folder; empty where there is none."""
-    given, git = _given(COMMIT), shutil.which("git")
-    if given or git is None:
+    if given := _given(COMMIT):
         return given
     try:
-        command = [git, "rev-parse", "HEAD"]
+        command = ["git", "rev-parse", "HEAD"]
         return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
-    except subprocess.SubprocessError:
+    except (OSError, subprocess.SubprocessError):
         return ""
 
 

@@ -17,9 +17,8 @@ MACHINE_ID_FORM = re.compile(r"[0-9a-f]{32}")
 CONTAINER_MARKS = (".dockerenv", "run/.containerenv", "run/secrets/kubernetes.io")
 CONTAINER_GROUPS = re.compile(r"docker[-/]|kubepods|libpod|crio-")
 OWN_CGROUP = "proc/self/cgroup"
-# Version 1 mounts the CPU controller under either name, most systems under both.
-CPU_CONTROLLERS = ("cpu", "cpu,cpuacct")
-MEMORY_CONTROLLERS = ("memory",)
+# Of version 2, and of controllers of version 1: that of the CPU has either name, on most systems both.
+GROUP_FOLDERS = ("", "cpu", "cpu,cpuacct", "memory")
 # The limit, what is used of it, and the line of memory.stat with the files that were not used lately: versions 2 and 1.
 MEMORY_FILES = (
     ("memory.max", "memory.current", "inactive_file"),
@@ -34,12 +33,9 @@ MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 
 
 def chip(root: Path = ROOT) -> str:
-    fields: dict[str, str] = {}
-    for line in _text(root / "proc/cpuinfo").splitlines():
-        name, colon, value = line.partition(":")
-        if colon:
-            fields.setdefault(name.strip(), value.strip())
-    return next((fields[name] for name in CHIP_FIELDS if fields.get(name)), "")
+    cpuinfo = _text(root / "proc/cpuinfo")
+    fields = (re.search(rf"^{name}[ \t]*:[ \t]*(.+)$", cpuinfo, re.MULTILINE) for name in CHIP_FIELDS)
+    return next((field[1].strip() for field in fields if field), "")
 
 
 def cores_by_kind(root: Path = ROOT) -> dict[str, int]:
@@ -76,15 +72,12 @@ def throttle_count(root: Path = ROOT) -> int | None:
 
 def on_battery(root: Path = ROOT) -> bool | None:
     """Return whether a battery feeds the machine; most desktops and servers do not say."""
-    supplies = [
-        {name: _text(supply / name) for name in ("type", "scope", "online", "status")}
-        for supply in (root / "sys/class/power_supply").glob("*")
-    ]
-    supplies = [supply for supply in supplies if supply["scope"] != "Device"]  # a mouse's or a keyboard's
-    if any(supply["type"] in WALL_SUPPLIES and supply["online"] == "1" for supply in supplies):
+    folders = (root / "sys/class/power_supply").glob("*")  # also a mouse's or a keyboard's
+    supplies = [folder for folder in folders if _text(folder / "scope") != "Device"]
+    if any(_text(supply / "type") in WALL_SUPPLIES and _text(supply / "online") == "1" for supply in supplies):
         return False
-    drained = any(supply["type"] == "Battery" and supply["status"] == "Discharging" for supply in supplies)
-    return True if drained else None
+    batteries = (supply for supply in supplies if _text(supply / "type") == "Battery")
+    return True if any(_text(battery / "status") == "Discharging" for battery in batteries) else None
 
 
 def display_makers(root: Path = ROOT) -> list[str]:
@@ -97,7 +90,7 @@ def display_makers(root: Path = ROOT) -> list[str]:
 def quota_cores(root: Path = ROOT) -> float | None:
     """Return the smallest from the process' own control group up to the root, which is what the kernel enforces."""
     quotas: list[float] = []
-    for level in _levels(root, CPU_CONTROLLERS):
+    for level in _levels(root):
         # Version 1 has a file for each half. ``max`` and its -1 are no quota.
         halves = f"{_text(level / 'cpu.cfs_quota_us')} {_text(level / 'cpu.cfs_period_us')}"
         for text in (_text(level / "cpu.max"), halves):
@@ -109,13 +102,12 @@ def quota_cores(root: Path = ROOT) -> float | None:
 
 def quota_throttled(root: Path = ROOT) -> int | None:
     """Return the sum of periods up to the root: a group counts only what its own quota did, not what a parent's did."""
-    return _sum(_pairs(level / "cpu.stat").get("nr_throttled") for level in _levels(root, CPU_CONTROLLERS))
+    return _sum(_pairs(level / "cpu.stat").get("nr_throttled") for level in _levels(root))
 
 
 def oom_kills(root: Path = ROOT) -> dict[str, int | None]:
     """Return how many processes the kernel has killed so far because memory had run out, of what."""
-    levels = _levels(root, MEMORY_CONTROLLERS)
-    files = (level / name for level in levels for name in ("memory.events", "memory.oom_control"))
+    files = (level / name for level in _levels(root) for name in ("memory.events", "memory.oom_control"))
     in_groups = _sum(_pairs(file).get(OOM_KILLS) for file in files)
     return {"its control group": in_groups, "this machine": _pairs(root / "proc/vmstat").get(OOM_KILLS)}
 
@@ -123,7 +115,7 @@ def oom_kills(root: Path = ROOT) -> dict[str, int | None]:
 def memory_left(root: Path = ROOT) -> int | None:
     """Count what control groups hold of files that were not used lately as left: it is taken back before any kill."""
     left: list[int] = []
-    for level in _levels(root, MEMORY_CONTROLLERS):
+    for level in _levels(root):
         for limit, used, idle in MEMORY_FILES:
             most_bytes, used_bytes = whole_number(_text(level / limit)), whole_number(_text(level / used))
             if most_bytes is not None and used_bytes is not None:
@@ -131,21 +123,19 @@ def memory_left(root: Path = ROOT) -> int | None:
     return min(left, default=None)
 
 
-def _levels(root: Path, controllers: tuple[str, ...]) -> list[Path]:
+def _levels(root: Path) -> list[Path]:
     """Return the folders of the process' control groups, version 2's first, each from its own up to the top."""
     paths: dict[str, str] = {}  # of each controller of version 1, and of "", which is version 2
     for line in _text(root / OWN_CGROUP).splitlines():
         fields = line.split(":", 2)
         if len(fields) == 3:
             paths.update(dict.fromkeys(fields[1].split(","), fields[2]))
-    groups = root / "sys/fs/cgroup"
-    tops = [(groups, paths.get("", "/"))] + [(groups / name, paths.get(controllers[0], "/")) for name in controllers]
     seen: dict[str, Path] = {}
-    for top, path in tops:
+    for folder in GROUP_FOLDERS:
         # A path that leads out of the control group's namespace starts with "/..".
-        parts = [part for part in path.split("/") if part not in ("", "..")]
+        parts = [part for part in paths.get(folder.partition(",")[0], "/").split("/") if part not in ("", "..")]
         for depth in range(len(parts), -1, -1):
-            level = top.joinpath(*parts[:depth])
+            level = root.joinpath("sys/fs/cgroup", folder, *parts[:depth])
             # "cpu" is mostly a link to "cpu,cpuacct": counted once.
             seen.setdefault(os.path.realpath(level), level)
     return list(seen.values())
@@ -153,7 +143,7 @@ def _levels(root: Path, controllers: tuple[str, ...]) -> list[Path]:
 
 def _pairs(file: Path) -> dict[str, int]:
     """Return a file's lines of a name and a whole number, such as a control group's cpu.stat has."""
-    pairs = [line.split() for line in _text(file).splitlines()]
+    pairs = (line.split() for line in _text(file).splitlines())
     numbers = {pair[0]: whole_number(pair[1]) for pair in pairs if len(pair) == 2}
     return {name: number for name, number in numbers.items() if number is not None}
 

@@ -1,13 +1,13 @@
 """Whether others used so much of the machine that slices do not count.
 
-A system counts how long a CPU core was idle in ticks of 10 ms. Where cores are read one by one, their rounding
-adds up to more than a slice may be disturbed by: then sums over several slices are judged.
+A system counts in ticks of 10 ms how long a CPU core was idle. Where cores are read one by one, their rounding adds up
+to more than a slice may be disturbed by: then sums over several slices are judged.
 """
 
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -42,15 +42,14 @@ class LoadLimit:
         return math.ceil(self.counters / 6 * (ROUNDING * TICK_NS / above_ns) ** 2) * slice_ns / 1e9
 
 
-def limit_of(
-    device: Device, threads: int | None, busy_share: float, allowed: int, machine: int, system: str = sys.platform
-) -> LoadLimit:
+def limit_of(device: Device, threads: int | None, busy_share: float, allowed: int, machine: int) -> LoadLimit:
     """Return the limit of a column that is kept to so many CPU cores (``threads``; None: to all that are allowed).
 
     ``busy_share`` of those that are ``allowed`` was busy before the run. The ``machine`` has so many.
     """
-    cores = allowed if threads is None or system == "darwin" else min(threads, allowed)
-    counters = cores if system == "darwin" or cores < machine else 1
+    apple = sys.platform == "darwin"  # which rounds each core, and limits no process to some
+    cores = allowed if threads is None or apple else min(threads, allowed)
+    counters = cores if apple or cores < machine else 1
     above = OF_ONE if device.kind == CPU else max(OF_ONE, OF_ALL * cores)
     return LoadLimit(min(busy_share, QUIET_SHARE) * cores, above, counters)
 
@@ -68,10 +67,7 @@ class Load:
 
     @property
     def rounding_ns(self) -> float:
-        """By how much rounding alone may make the sum too large.
-
-        The difference of two counts that are rounded down is off by a triangular number of up to a tick.
-        """
+        """By how much rounding alone may make the sum too large: of a count, by a triangular number up to a tick."""
         return TICK_NS * min(ROUNDING * math.sqrt(self.ticks / 6), self.ticks)
 
     @property
@@ -93,12 +89,12 @@ def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
     alone = [{cycle for cycle, load in turns.items() if load.is_disturbed} for turns in columns]
     unclear = [{cycle: load for cycle, load in turns.items() if load.is_rounding} for turns in columns]
     left = sorted(set().union(*unclear).difference(*alone))
-    loads = {cycle: _sum(turns[cycle] for turns in unclear if cycle in turns) for cycle in left}
+    loads = {cycle: sum((turns[cycle] for turns in unclear if cycle in turns), Load()) for cycle in left}
     together = set[int]()
     needed, length = True, 1
     while needed and left:
         spans = [left[start : start + length] for start in range(0, len(left), length)]
-        sums = [_sum(loads[cycle] for cycle in span) for span in spans]
+        sums = [sum((loads[cycle] for cycle in span), Load()) for span in spans]
         together.update(cycle for span, load in zip(spans, sums, strict=True) if load.is_disturbed for cycle in span)
         needed = sums[0].is_rounding and len(spans) > 1
         left = [cycle for cycle in left if cycle not in together]
@@ -106,28 +102,20 @@ def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
     return [cycles | (together & turns.keys()) for cycles, turns in zip(alone, unclear, strict=True)]
 
 
-def _sum(loads: Iterable[Load]) -> Load:
-    return sum(loads, Load())
-
-
-def turns_of(slices: Iterable[Slice], limit: LoadLimit, readings: int = 1) -> Iterator[tuple[int, Load]]:
-    """Yield the cycle and the load of each slice of which the system tells it."""
+def loads_of(slices: Iterable[Slice], limit: LoadLimit, readings: int = 1) -> dict[int, Load]:
+    """Return the load of each cycle, from those slices of which the system tells it."""
+    loads: dict[int, Load] = {}
     for slice_ in slices:
         if slice_.cycle is not None and slice_.others_ns is not None:
             taken_ns = slice_.others_ns + (slice_.steal_ns or 0) - limit.quiet * slice_.ns
-            yield slice_.cycle, Load(taken_ns, limit.above * slice_.ns, limit.counters * readings)
-
-
-def by_cycle(turns: Iterable[tuple[int, Load]]) -> dict[int, Load]:
-    loads: dict[int, Load] = {}
-    for cycle, load in turns:
-        loads[cycle] = loads[cycle] + load if cycle in loads else load
+            load = Load(taken_ns, limit.above * slice_.ns, limit.counters * readings)
+            loads[slice_.cycle] = loads.get(slice_.cycle, Load()) + load
     return loads
 
 
 def judged(stage: str, columns: Mapping[int, Sequence[Slice]], limits: Sequence[LoadLimit]) -> list[Sequence[Slice]]:
     """Return the slices of a stage so far with those marked that do not count; ``limits`` are those of all columns."""
-    turns = [by_cycle(turns_of(slices, limits[index], STAGES[stage].sum_of)) for index, slices in columns.items()]
+    turns = [loads_of(slices, limits[index], STAGES[stage].sum_of) for index, slices in columns.items()]
     return [
         [dataclasses.replace(slice_, disturbed=True) if slice_.cycle in cycles else slice_ for slice_ in slices]
         for slices, cycles in zip(columns.values(), disturbed_cycles(turns), strict=True)
@@ -139,19 +127,18 @@ Path = tuple[str, ...]  # of the fields of a measurement
 
 def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> dict[int, Measurement]:
     """Return what the columns of a block measured with those slices marked that do not count, as by ``judged``."""
-    stages: dict[Path, dict[int, list[tuple[int, Load]]]] = {}
+    stages: dict[Path, dict[int, list[Slice]]] = {}
 
     def take(index: int, path: Path, slices: Samples) -> Samples:
-        turns = stages.setdefault(path[:2], {}).setdefault(index, [])  # the parts of a step have one turn
-        if slices.others_ns:
-            turns += turns_of(slices, limits[index])
+        of_stage = stages.setdefault(path[:2], {}).setdefault(index, [])  # the parts of a step have one turn
+        of_stage.extend(slices if slices.others_ns else ())
         return slices
 
     for index, measurement in measured.items():
         _mapped(measurement, partial(take, index))
     disturbed: dict[tuple[Path, int], set[int]] = {}
     for stage, columns in stages.items():
-        cycles = disturbed_cycles([by_cycle(turns) for turns in columns.values()])
+        cycles = disturbed_cycles([loads_of(slices, limits[index]) for index, slices in columns.items()])
         disturbed |= {(stage, index): of_column for index, of_column in zip(columns, cycles, strict=True)}
 
     def mark(index: int, path: Path, slices: Samples) -> Samples:
@@ -174,5 +161,4 @@ def _mapped(value: Any, change: Callable[[Path, Samples], Samples], path: Path =
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    changed = {name: _mapped(part, change, (*path, name)) for name, part in parts.items()}
-    return dataclasses.replace(value, **changed) if any(changed[name] is not parts[name] for name in parts) else value
+    return dataclasses.replace(value, **{name: _mapped(part, change, (*path, name)) for name, part in parts.items()})

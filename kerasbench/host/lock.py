@@ -2,7 +2,6 @@
 
 import json
 import os
-import pwd
 import sys
 import time
 from collections.abc import Callable, Iterator
@@ -25,10 +24,7 @@ FOR_ALL = 0o666  # filelock sets it in spite of the umask, so that another user 
 
 @contextmanager
 def machine_lock(file: Path | None = None, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold this machine for a run.
-
-    ``on_wait``: wait as long as other runs hold it, and be told what to say of each of them.
-    """
+    """Hold this machine for a run. ``on_wait``: wait as long as others hold it, and be told what to say of each."""
     file = file or LOCK
     lock = FileLock(file, timeout=0, mode=FOR_ALL)
     _acquire(lock, file, on_wait)
@@ -89,9 +85,7 @@ def _born(pid: int) -> float | None:
 
 
 def _owner(file: Path) -> str:
-    """Return who must remove the lock file, where that is somebody else: in /tmp only its owner may."""
-    try:
-        owner = file.lstat().st_uid
-        return "" if owner == os.getuid() else f", which is {pwd.getpwuid(owner).pw_name}'s"
-    except (OSError, KeyError):
-        return ""
+    """Return who alone may remove the lock file in /tmp."""
+    with suppress(OSError, KeyError):  # a user without a name
+        return f", which is {file.owner()}'s"
+    return ""

@@ -1,7 +1,4 @@
-"""macOS: what sysctl, system_profiler, sw_vers, notifyutil and pmset say, none of which needs root.
-
-None, or empty: not reported.
-"""
+"""macOS: what commands say, none of which needs root. None, or empty: not reported."""
 
 import json
 import re
@@ -17,12 +14,11 @@ CHIP = [SYSCTL, "-n", "machdep.cpu.brand_string"]
 # -i passes over names that are not known: Intel has no level 1, and older systems do not name their levels.
 CORES = [SYSCTL, "-i", *(f"hw.perflevel{level}.{fact}" for level in (0, 1) for fact in ("physicalcpu", "name"))]
 # What the levels are where they have no names; an M5 Max calls them Super and Performance.
-CORE_KINDS = ("performance", "efficiency")
+CORE_KINDS = {"0": "performance", "1": "efficiency"}
 # JSON, whose keys are the same from macOS 12 to 26; the plain text is laid out for people.
 GPUS = ["/usr/sbin/system_profiler", "-json", "SPDisplaysDataType"]
 PLATFORM = ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"]
 PLATFORM_UUID = re.compile(r'"IOPlatformUUID" = "([0-9A-F-]{36})"')
-APPLE = "Apple"
 # About the machine: 1 for a translated process as well.
 APPLE_SILICON = [SYSCTL, "-n", "hw.optional.arm64"]
 # platform.mac_ver() reads a file that macOS replaces for a Python built with an older SDK: 10.16 for 11, 16.0 for 26
@@ -35,7 +31,6 @@ POWER_SETTINGS = ["/usr/bin/pmset", "-g"]
 BATTERY_OF_SOURCE = {"AC Power": False, "Battery Power": True, "UPS Power": True}
 # Macs with a high-power mode say powermode (0 automatic, 1 low, 2 high), the others lowpowermode (0, 1).
 POWER_MODE = re.compile(r"^\s*(?:low)?powermode\s+(\d+)\s*$", re.MULTILINE)
-LOW_POWER = 1
 
 
 def chip() -> str:
@@ -45,27 +40,21 @@ def chip() -> str:
 def cores_by_kind() -> dict[str, int]:
     """Return the physical cores of each kind, the fastest first; empty where all are alike, as on Intel."""
     text = _output(CORES)
-    counts = {int(level): int(count) for level, count in re.findall(r"hw\.perflevel(\d)\.physicalcpu: (\d+)", text)}
-    names = {int(level): name.lower() for level, name in re.findall(r"hw\.perflevel(\d)\.name: (\w+)", text)}
-    kinds = dict(enumerate(CORE_KINDS)) | names
-    return {kinds[level]: counts[level] for level in sorted(counts) if level in kinds} if len(counts) > 1 else {}
+    counts = dict(re.findall(r"hw\.perflevel(\d)\.physicalcpu: (\d+)", text))
+    kinds = CORE_KINDS | dict(re.findall(r"hw\.perflevel(\d)\.name: (\w+)", text))
+    return {kinds[level].lower(): int(counts[level]) for level in sorted(counts)} if len(counts) > 1 else {}
 
 
 def gpu() -> str:
-    """Return ``Apple M1 (8-core GPU)``: the same chip is sold with different numbers of them.
-
-    Empty where there is none but Intel's or AMD's. It takes some tenths of a second.
-    """
+    """Return ``Apple M1 (8-core GPU)``: the same chip is sold with different numbers of them; empty for Intel, AMD."""
     try:
         cards = json.loads(_output(GPUS, PROFILER_TIMEOUT_S))["SPDisplaysDataType"]
     except (ValueError, KeyError):
         return ""
     for card in cards:  # a card's ``_name`` may be a key such as ``kHW_AppleM1Item``
-        model, cores = card.get("sppci_model", ""), str(card.get("sppci_cores", ""))
-        if model and APPLE in card.get("spdisplays_vendor", ""):
-            return (
-                model if whole_number(cores) is None else f"{model} ({cores}-core GPU)"
-            )  # no cores in a virtual machine
+        model, cores = card.get("sppci_model", ""), str(card.get("sppci_cores", ""))  # none in a virtual machine
+        if model and "Apple" in card.get("spdisplays_vendor", ""):
+            return model if whole_number(cores) is None else f"{model} ({cores}-core GPU)"
     return ""
 
 
@@ -78,10 +67,10 @@ def is_apple_silicon() -> bool:
     return _output(APPLE_SILICON).strip() == "1"
 
 
-def version() -> tuple[int, int] | None:
-    """Return macOS' major and minor version: ``(26, 6)``."""
+def version() -> tuple[int, ...]:
+    """Return macOS' major and minor version, ``(26, 6)``, or nothing."""
     match = re.fullmatch(r"(\d+)(?:\.(\d+))?(?:\.\d+)*", _output(VERSION).strip())
-    return (int(match[1]), int(match[2] or 0)) if match else None
+    return (int(match[1]), int(match[2] or 0)) if match else ()
 
 
 def thermal_level() -> int | None:
@@ -99,7 +88,7 @@ def on_battery() -> bool | None:
 def low_power() -> bool | None:
     """Return whether the low-power mode is on, None where there is no such mode."""
     mode = POWER_MODE.search(_output(POWER_SETTINGS))
-    return int(mode[1]) == LOW_POWER if mode else None
+    return mode[1] == "1" if mode else None
 
 
 def _output(command: list[str], timeout_s: float = TIMEOUT_S) -> str:

@@ -3,7 +3,7 @@
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
@@ -18,7 +18,6 @@ from kerasbench.protocol.measurement import Samples
 SAMPLE_S = 0.3  # 60 ticks of the kernel's clock on two cores: the share of time to within 2 %
 HEAT_PATIENCE_S = 120.0  # a fanless laptop needs minutes to cool down
 RETRY_S = 1.0
-NOMINAL = 0
 
 OTHERS_WARN, OTHERS_INVALID = 0.1, 0.5  # of a trial's slices
 BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID = 0.15, 0.50  # a desktop with an open browser idles at 5 to 10 %
@@ -45,21 +44,14 @@ def observe(sample_s: float = SAMPLE_S) -> MachineState:
     began_s, idle_before_s = time.monotonic(), _idle_s()
     time.sleep(sample_s)
     busy = busy_share(idle_before_s, _idle_s(), time.monotonic() - began_s) if sample_s else 0.0
-    apple = sys.platform == "darwin"
-    return MachineState(
-        busy_share=busy,
-        thermal_level=thermal_level(),
-        on_battery=macos.on_battery() if apple else linux.on_battery(),
-        low_power=macos.low_power() if apple else None,
-        governors=[] if apple else linux.governors(),
-        throttle_count=None if apple else linux.throttle_count(),
-        quota_throttled=None if apple else linux.quota_throttled(),
-        quota_cores=None if apple else linux.quota_cores(),
-    )
+    if sys.platform == "darwin":
+        return MachineState(busy, thermal_level(), macos.on_battery(), macos.low_power(), [], None, None, None)
+    counted = (linux.governors(), linux.throttle_count(), linux.quota_throttled(), linux.quota_cores())
+    return MachineState(busy, None, linux.on_battery(), None, *counted)
 
 
 def busy_share(idle_before_s: Sequence[float], idle_after_s: Sequence[float], passed_s: float) -> float:
-    """Return the share of time in which CPU cores were not idle, by how long each had been by then, as slices do."""
+    """Return the share of time in which CPU cores were not idle, by how long each had been by then."""
     if not any(idle_after_s):
         return 0.0  # gVisor has zeros
     idle_s = sum(idle_after_s) - sum(idle_before_s)
@@ -74,28 +66,19 @@ def _idle_s() -> list[float]:
 
 
 def thermal_level() -> int | None:
-    """Return macOS' thermal pressure; None on Linux, which reports no level."""
     return macos.thermal_level() if sys.platform == "darwin" else None
 
 
-def cool_down(
-    on_wait: Callable[[str], None],
-    level: Callable[[], int | None] = thermal_level,
-    sleep: Callable[[float], None] = time.sleep,
-    clock_s: Callable[[], float] = time.monotonic,
-) -> float:
+def cool_down(on_wait: Callable[[str], None]) -> float:
     """Wait while the machine is hot, for HEAT_PATIENCE_S at most, and return for how long, in s.
 
     Nothing else is waited for: other load rarely goes away soon, and slices taken in turn meet it alike.
     """
-    began_s = clock_s()
-    while True:
-        waited_s = clock_s() - began_s
-        heat = level() or NOMINAL
-        if heat <= NOMINAL or waited_s >= HEAT_PATIENCE_S:
-            return waited_s
-        on_wait(f"thermal pressure level {heat}")
-        sleep(RETRY_S)
+    began_s = time.monotonic()
+    while (level := thermal_level()) and time.monotonic() - began_s < HEAT_PATIENCE_S:
+        on_wait(f"thermal pressure level {level}")
+        time.sleep(RETRY_S)
+    return time.monotonic() - began_s
 
 
 class Severity(StrEnum):
@@ -139,8 +122,8 @@ def of_machine(state: MachineState, cores: int) -> list[Signal]:
     if state.governors and state.governors != ["performance"]:
         signals.append(_warning("governor", f"frequency governor {' and '.join(state.governors)}"))
     if state.quota_cores is not None and state.quota_cores < cores:
-        allowed = f"a control group allows {round(state.quota_cores, 2):g} of {cores} CPU cores"
-        signals.append(_warning("quota", allowed))
+        allowed = f"{round(state.quota_cores, 2):g} of {cores} CPU cores"
+        signals.append(_warning("quota", f"a control group allows {allowed}"))
     return signals
 
 
@@ -166,28 +149,24 @@ def top_clock(samples: Sequence[Sample]) -> int | None:
 def of_surroundings(seen: Surroundings, top_clock_mhz: int | None) -> list[Signal]:
     """``top_clock_mhz``: the highest SM clock that the run has seen on the card."""
     before, after = seen.before, seen.after
-    level = max(before.thermal_level or NOMINAL, after.thermal_level or NOMINAL)
+    level = max(before.thermal_level or 0, after.thermal_level or 0)
     signals = _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, f"thermal pressure level {level}")
     if (throttled := _increase(before.throttle_count, after.throttle_count)) > 0:
         signals.append(_warning("heat", f"the CPU throttled {text.count(throttled, 'time')}"))
     if (stopped := _increase(before.quota_throttled, after.quota_throttled)) > 0:
         signals.append(_warning("quota", f"the control group's quota stopped it {text.count(stopped, 'time')}"))
-    return [*signals, *_of_gpu(seen, top_clock_mhz)]
-
-
-def _of_gpu(seen: Surroundings, top_clock_mhz: int | None) -> Iterator[Signal]:
-    if seen.gpu is None:
-        return
-    if not seen.gpu:
-        yield _warning("gpu", "the NVIDIA driver gave no readings of the GPU during the trial")
-    hot = sorted({reason for sample in seen.gpu for reason in sample.reasons} & THERMAL_REASONS)
-    if hot:
-        yield _warning("gpu heat", f"the GPU slowed down: {', '.join(hot)}")
+    if seen.gpu == []:
+        signals.append(_warning("gpu", "the NVIDIA driver gave no readings of the GPU during the trial"))
+    samples = seen.gpu or []
+    if hot := sorted({reason for sample in samples for reason in sample.reasons} & THERMAL_REASONS):
+        signals.append(_warning("gpu heat", f"the GPU slowed down: {', '.join(hot)}"))
     if seen.gpu_neighbours:
-        yield _warning("gpu", f"other programs were on the GPU: {len(seen.gpu_neighbours)}")
-    clock = top_clock(seen.gpu)
+        signals.append(_warning("gpu", f"other programs were on the GPU: {len(seen.gpu_neighbours)}"))
+    clock = top_clock(samples)
     if clock is not None and top_clock_mhz is not None and clock < CLOCK_SHARE_INVALID * top_clock_mhz:
-        yield Signal("gpu clock", Severity.INVALID, f"SM clock {clock} MHz, {top_clock_mhz} in other trials")
+        reason = f"SM clock {clock} MHz, {top_clock_mhz} in other trials"
+        signals.append(Signal("gpu clock", Severity.INVALID, reason))
+    return signals
 
 
 def _increase(before: int | None, after: int | None) -> int:

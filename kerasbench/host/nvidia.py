@@ -51,7 +51,9 @@ class Card:
 
 @dataclass(frozen=True)
 class Watched:
-    uuid: str = ""  # of the card, or of the slice (MIG) that was named; empty where CUDA may take another
+    # Of the card, or of the slice (MIG) that was named: CUDA must report it. Empty where cards are sliced and no slice
+    # was named, for CUDA chooses one.
+    uuid: str = ""
     # The processes that computed on it before: the host's numbers, which match no process inside a container.
     neighbours: list[int] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)  # they come in while the trial runs
@@ -93,11 +95,29 @@ def watch(name: str) -> Iterator[Watched]:
             yield Watched()
             return
         apps = ask("nvmlDeviceGetComputeRunningProcesses", device) or []
-        watched = Watched(_uuid_for_cuda(ask, name, device), [app.pid for app in apps])
+        is_sliced = any(mode and mode[0] for mode in (ask("nvmlDeviceGetMigMode", card) for card in _handles(ask)))
+        uuid = "" if is_sliced and not name.startswith(MIG) else _uuid(ask, device)
+        watched = Watched(uuid, [app.pid for app in apps])
         # A slice has no clocks and no heat of its own; a whole card does not know this function.
         card = ask("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", device) or device
-        with _sampling(ask, card, watched.samples):
+        over = threading.Event()
+
+        def sample_until_over() -> None:
+            while True:
+                if (sample := _sample(ask, card)) is not None:
+                    watched.samples.append(sample)
+                if over.wait(INTERVAL_S):
+                    return
+
+        thread = threading.Thread(target=sample_until_over, daemon=True)
+        with suppress(RuntimeError):  # no thread to be had: nothing is known, which the signals of noise say
+            thread.start()
+        try:
             yield watched
+        finally:
+            over.set()
+            if thread.is_alive():
+                thread.join()
 
 
 def processes(name: str) -> list[int] | None:
@@ -184,35 +204,6 @@ def _uuid(ask: Ask, device: Any) -> str:
 
 def _is_exclusive(ask: Ask, card: Any) -> bool:
     return bool(ask("nvmlDeviceGetComputeMode", card) == EXCLUSIVE_PROCESS)
-
-
-def _uuid_for_cuda(ask: Ask, name: str, device: Any) -> str:
-    """Return the UUID that CUDA must report; empty where cards are sliced and no slice was named: CUDA chooses one."""
-    modes = [ask("nvmlDeviceGetMigMode", card) for card in _handles(ask)]
-    sliced = any(mode and mode[0] for mode in modes)
-    return "" if sliced and not name.startswith(MIG) else _uuid(ask, device)
-
-
-@contextmanager
-def _sampling(ask: Ask, card: Any, samples: list[Sample]) -> Iterator[None]:
-    over = threading.Event()
-
-    def sample_until_over() -> None:
-        while True:
-            if (sample := _sample(ask, card)) is not None:
-                samples.append(sample)
-            if over.wait(INTERVAL_S):
-                return
-
-    thread = threading.Thread(target=sample_until_over, daemon=True)
-    with suppress(RuntimeError):  # no thread to be had: nothing is known, which the signals of noise say
-        thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        if thread.is_alive():
-            thread.join()
 
 
 def _sample(ask: Ask, card: Any) -> Sample | None:

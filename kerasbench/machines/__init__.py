@@ -1,18 +1,15 @@
 """Several machines at once: each runs the ordinary command there, and keeps its ordinary file until that is here.
 
-What is asked of a carrier (``ssh.py``, ``dask.py``) is to run scripts of a shell: one puts the user's own files into a
-folder there, one starts the command, whose lines (``lines.py``) say how it goes and what its file holds, one removes
-what is there.
-
-A machine that fails, or vanishes, is a row with its cause; the others go on. What it has measured lies there, and
-``--resume`` has it go on.
+A carrier (``ssh.py``, ``dask.py``) runs scripts of a shell: one puts the user's own files into a folder there, one
+starts the command, whose lines (``lines.py``) say how it goes and what its file holds, one removes what is there. A
+machine that fails, or vanishes, is a row with its cause. What it has measured lies there, and ``--resume`` goes on.
 """
 
 import dataclasses
 import re
 import shlex
 import threading
-import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -25,7 +22,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from kerasbench import __version__, modes, text
-from kerasbench.errors import EXIT_OK, KerasbenchError, ResultsError, UsageError
+from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.machines import dask
 from kerasbench.machines.lines import End, Hello, Told
 from kerasbench.machines.luggage import VARIABLES, Luggage, folder_name, packed, words
@@ -34,21 +31,18 @@ from kerasbench.names import DOCTOR
 from kerasbench.plan import catalog
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import INTERRUPTED, Carried, Run, RunConfig
+from kerasbench.results.run import INTERRUPTED, Carried, RunConfig
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, STAMP, Store, load, read
 from kerasbench.runs.resume import executed
 from kerasbench.settings import Settings
 
 RUNNER = "kerasbench"  # --python HOST:kerasbench=PATH names what runs kerasbench there
 STOP_S = 60.0  # after Ctrl-C: what machines have for ending their runs
-SKEW_S = 5.0  # clocks that differ by more are named
 KEEPING = threading.Lock()  # one run at a time: those of a hundred machines do not fit into memory
 
 # Scripts, before which F is the folder there.
 PUT = 'umask 077; mkdir -p "$F/results" && cd "$F" && rm -rf files && tar -xf -'
-START = (
-    f'umask 077; if [ -f "$F/{VARIABLES}" ]; then . "$F/{VARIABLES}"; fi; exec {{}} -m kerasbench {{}} --events {{}}'
-)
+START = f'umask 077; [ ! -f "$F/{VARIABLES}" ] || . "$F/{VARIABLES}"; exec {{}} -m kerasbench {{}} --events {{}}'
 REMOVE = 'rm -f "$F/results/{}".*; '
 # What no longer counted when a run was resumed stays, and so do the variables of a run that has not ended.
 TIDY = (
@@ -63,17 +57,11 @@ class Carrier(Protocol):
     warning: str  # about its last script
 
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
-        """Yield the output of a script of a shell there, in blocks; its input is open until ``stop``, or what is given.
+        """Yield a script's output in blocks; its input is open until ``stop``, or what is given. Raise ResultsError."""
 
-        Raises:
-            ResultsError: it has failed, or the machine is lost.
-        """
+    def stop(self) -> None: ...  # ends the script's input
 
-    def stop(self) -> None:
-        """End the script's input."""
-
-    def close(self) -> None:
-        """End it at once."""
+    def close(self) -> None: ...  # ends it at once
 
 
 @dataclass(eq=False)
@@ -89,32 +77,14 @@ class Remote:
     luggage: Luggage = field(default_factory=Luggage)
     python: str = ""  # what runs kerasbench there
     insecure: bool = False
-    hello: Hello | None = None
-    differs: str = ""  # why another kerasbench is there, and what makes it the same
-    skew_s: float = 0.0  # how much its clock is ahead
     store: Store | None = None  # where its run is kept here
-    record: Run | None = None  # the run without its trials
-    cause: str = ""  # why it did not measure to its end
-    said: list[str] = field(default_factory=list)  # by its doctor
+    cause: str = ""  # why there is less of it than was asked for
+    unfinished: bool = False  # what it has measured lies there, and --resume has it go on
+    said: list[str] = field(default_factory=list)  # by its doctor, and of what it is
     interpreters: list[str] = field(default_factory=list)  # what --python takes there to go on, as it says
+    hello: Hello | None = None  # of the same kerasbench, unless its doctor is asked
     end: End | None = None
     stopped: bool = False
-
-    @property
-    def failed(self) -> str:
-        """Why there is less of it than was asked for; empty if there is not."""
-        return self.cause or (self.record.stopped_because if self.record and self.record.unfinished else "")
-
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether what it has measured lies there, and --resume has it go on."""
-        if self.record is not None:
-            return self.record.unfinished
-        return self.hello is not None and not self.differs and (self.end is None or self.end.file != "")
-
-    @property
-    def is_fit(self) -> bool:
-        return self.end is not None and self.end.code == EXIT_OK and not self.cause and not self.differs
 
     def stop(self) -> None:
         self.stopped = True
@@ -129,11 +99,13 @@ class Remote:
                 with _alone(f"{self.name}-{self.host}"):
                     self._measure(say)
         except KerasbenchError as error:
-            self.cause = INTERRUPTED if self.stopped else str(error)
-        say(self.host, "; ".join(filter(None, [self.cause or "done", text.blanked(self.carrier.warning)])))
+            self.cause = INTERRUPTED if self.stopped else self.cause or str(error)
+        if self.cause:
+            self.said.append(f"error: {text.blanked(self.cause)}")
+        say(self.host, "; ".join(filter(None, [self.cause or "done", self.carrier.warning])))
 
     def _measure(self, say: Say) -> None:
-        self._do(PUT, self.luggage.archive)
+        deque(self._run(PUT, self.luggage.archive), maxlen=0)  # to its end
         remove = ""
         try:
             self._hear(say)
@@ -141,9 +113,9 @@ class Remote:
                 with KEEPING:
                     remove = self._keep(self.end)
         finally:
-            if self.end or not self.hello or self.differs:  # else it may be measuring still
+            if self.end or not self.hello:  # else it may be measuring still
                 with suppress(KerasbenchError):
-                    self._do(remove + TIDY)
+                    deque(self._run(remove + TIDY, b""), maxlen=0)
 
     def _run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
         try:
@@ -151,16 +123,8 @@ class Remote:
         except ResultsError as error:
             raise ResultsError(f"the connection has ended: {text.printable(str(error))}") from None
 
-    def _do(self, script: str, given: bytes = b"") -> None:
-        for _ in self._run(script, given):
-            pass
-
     def _hear(self, say: Say) -> None:
-        """Start the command, and take in its lines.
-
-        Raises:
-            KerasbenchError: it does not end in order, or is not this kerasbench.
-        """
+        """Start the command, and take in its lines; raise where it does not end in order, or is not this kerasbench."""
         runner = f'"${{{PYTHON}:-python3}}"'  # of this machine, or of a worker's: the one that runs this
         if self.python:
             is_at_home = self.python.startswith("~/")  # for the shell there to make out
@@ -177,20 +141,21 @@ class Remote:
                 raise
         if self.end is None:
             raise ResultsError("the connection has ended before its run")
-        self.cause = text.one_line(text.printable(self.end.cause))[: 4 * SHOWN]
+        self.cause = self.cause or text.one_line(text.printable(self.end.cause))[: 4 * SHOWN]
 
     def _take(self, line: bytes, say: Say) -> None:
-        """Take in a line; raise UsageError for an unfit one."""
         try:
             message = msgspec.json.decode(line, type=Told)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
             shown = text.one_line(line[:80].decode(errors="replace"))
             raise UsageError(f"its answer is not one of kerasbench: {shown!r} ({error})") from None
-        if message.hello:
-            self.hello, self.skew_s = message.hello, message.hello.now_s - time.time()
-            self.differs = _difference(self.hello, f"on {self.host}, {self.python or 'python3'}")
-            if self.differs and self.command != DOCTOR:
-                raise UsageError(self.differs)
+        if hello := message.hello:
+            self.cause = _difference(hello, f"on {self.host}, {self.python or 'python3'}")
+            if self.cause and self.command != DOCTOR:
+                raise UsageError(self.cause)
+            about = f"Python {hello.python}, {hello.interpreter}; kerasbench {hello.kerasbench}, code {hello.code}"
+            self.said.append(text.blanked(f"connected; {about}"))
+            self.hello, self.unfinished = hello, True
         if self.hello is None:
             raise UsageError("its answer is not one of kerasbench: it did not say which one it is")
         if message.end and message.end.file and not STAMP.fullmatch(message.end.file):
@@ -200,17 +165,14 @@ class Remote:
         elif message.say:
             say(self.host, text.blanked(message.say)[:SHOWN])
         self.interpreters = list(map(text.blanked, message.python)) or self.interpreters
-        self.end = message.end or self.end
+        if message.end:
+            self.end, self.unfinished = message.end, message.end.file != ""
 
     def _keep(self, end: End) -> str:
-        """Put its run here, in the place of what an earlier one has left; return what removes it there if it is over.
-
-        Raises:
-            ResultsError: it is none, or not of what was asked for, or the disk refuses.
-        """
+        """Put its run here, in the place of what it had left before; return what removes it there if it is over."""
         run = read(bytes(end.run), Path(f"{end.file}.json"))
         self.end = End(end.code, end.cause, end.file)  # without the run, which may be large
-        asked, config = self.asked, self.luggage.with_names_here(run.config)
+        asked, config = self.asked, self.luggage.with_names_here(run.config, self.name)
         given = executed(asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust))
         is_same = asked.resume or config.keep_env == self.luggage.variables
         if executed(config.scenarios, config.model_config) != given or not is_same:
@@ -221,7 +183,9 @@ class Remote:
             store.finish(dataclasses.replace(run, config=config, carried=carried))
         finally:
             store.journal.unlink(missing_ok=True)  # which has reserved the name
-        self.store, self.record = store, dataclasses.replace(run, trials=[])
+        self.store, self.unfinished = store, run.unfinished
+        if run.unfinished:
+            self.cause = self.cause or run.stopped_because
         return "" if run.unfinished or run.out_of_time else REMOVE.format(end.file)
 
     def _earlier(self, started: str) -> Store | None:
@@ -232,18 +196,6 @@ class Remote:
                 if earlier.carried and (earlier.carried.host, earlier.carried.share) == (self.host, self.name):
                     return Store(file.with_suffix(JOURNAL))
         return None
-
-    def examined(self) -> list[str]:
-        told = list(self.said)
-        if self.hello is not None:
-            python, version = f"{self.hello.python}, {self.hello.interpreter}", self.hello.kerasbench
-            about = [f"connected; Python {python}; kerasbench {version}, code {self.hello.code}"]
-            if self.differs:
-                about.append(f"error: {self.differs}")
-            if abs(self.skew_s) > SKEW_S:
-                about.append(f"warning: its clock is {self.skew_s:+.0f} s off this one: set both by NTP")
-            told = [*about, *told]
-        return list(map(text.blanked, [*told, *([f"error: {self.cause}"] if self.cause else [])]))
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -263,13 +215,11 @@ def _difference(there: Hello, python: str) -> str:
     """Return why another kerasbench is there, and what makes it the same; empty where it is the same."""
     version, code = (text.one_line(word)[:SHOWN] for word in (there.kerasbench, there.code))
     if version != __version__:
-        update = f"{python} -m pip install kerasbench=={__version__}"
-        return f"kerasbench {version} there, {__version__} here: {update}"
+        return f"kerasbench {version} there, {__version__} here: {python} -m pip install kerasbench=={__version__}"
     if code == (here := all_measuring_code()):
         return ""
-    return (
-        f"kerasbench {version} there has other code ({code}, and {here} here): install the same checkout or wheel there"
-    )
+    differs = f"has other code ({code}, and {here} here)"
+    return f"kerasbench {version} there {differs}: install the same checkout or wheel there"
 
 
 def _alone(name: str) -> AbstractContextManager[object]:
@@ -285,11 +235,7 @@ def _alone(name: str) -> AbstractContextManager[object]:
 
 
 def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
-    """Have the machines of ``--hosts`` or ``--cluster`` measure, and return what became of each.
-
-    Raises:
-        KerasbenchError: a setting means nothing, or no machine can be asked.
-    """
+    """Have machines measure, and return what became of each; raise where a setting is amiss, or none can be asked."""
     for_all = dataclasses.replace(settings, hosts=[], cluster="", insecure=False, python=[], results=Settings().results)
     if settings.hosts and settings.cluster:
         raise UsageError("--hosts and --cluster exclude each other: a cluster has its own machines")
@@ -300,12 +246,11 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     name, results = folder_name(settings.results), Path(settings.results)
-    luggage = packed(for_all, name)
-    carriers: AbstractContextManager[Mapping[str, Carrier]] = (
-        dask.connected(settings.cluster, settings.insecure)
-        if settings.cluster
-        else nullcontext({host: Shell(host) for host in settings.hosts})
-    )
+    luggage = packed(for_all)
+    carriers: AbstractContextManager[Mapping[str, Carrier]]
+    carriers = nullcontext({host: Shell(host) for host in settings.hosts})
+    if settings.cluster:
+        carriers = dask.connected(settings.cluster, settings.insecure)
     with carriers as machines:
         remotes = []
         for host, carrier in machines.items():
@@ -319,7 +264,7 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
 def _together(remotes: Sequence[Remote], say: Say) -> None:
     """Let them work. Ctrl-C ends each block, and waits for what there still is; the second one waits for nothing."""
     patience_s: float | None = None
-    with ThreadPoolExecutor(max(len(remotes), 1)) as pool:
+    with ThreadPoolExecutor(len(remotes)) as pool:
         futures = [pool.submit(remote.measure, say) for remote in remotes]
         while True:
             try:

@@ -33,12 +33,9 @@ DISTURBING = 0.01  # of a core: what a worker uses with Dask's defaults, and not
 
 @contextmanager
 def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]]:
-    """Yield a carrier for each worker of a cluster, by the worker's name.
+    """Yield a carrier for each worker, by its name; raise UsageError for a cluster that cannot, or may not, be used.
 
-    Dask reads the certificates from its own configuration (``distributed.comm.tls``). No command line shows a key.
-
-    Raises:
-        UsageError: it cannot be reached, has no workers, or has no encryption and may be reached by others.
+    Dask's own configuration (``distributed.comm.tls``) has the keys.
     """
     require_encryption(address, insecure)
     try:
@@ -55,11 +52,7 @@ def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]
         workers = _workers(client)
         if not workers:
             raise UsageError(f"{address}: this cluster has no workers: docs/set-up-machines.md shows how to start them")
-        carriers: dict[str, DaskCarrier] = {}
-        for place, facts in workers.items():
-            name = str(facts["name"]) if str(facts["name"]) not in carriers else place
-            carriers[name] = DaskCarrier(client, place)
-        yield carriers
+        yield {str(facts["name"]): DaskCarrier(client, place) for place, facts in workers.items()}
     finally:
         # Where the scheduler has ended, this raises what the attempt to reach it again has died of, such as tornado's
         # ValueError: IOStream is not idle. And so would its __del__, which tries again unless it is closed.
@@ -80,10 +73,9 @@ def require_encryption(address: str, insecure: bool) -> None:
     with suppress(ValueError):
         is_private = ip_address(host).is_loopback
     if not is_private and not insecure:
-        raise UsageError(
-            f"{address} has no encryption: anyone on the network could run code on every machine of this cluster. "
-            "Start it with TLS (docs/set-up-machines.md), or add --insecure"
-        )
+        why = "anyone on the network could run code on every machine of this cluster"
+        remedy = "Start it with TLS (docs/set-up-machines.md), or add --insecure"
+        raise UsageError(f"{address} has no encryption: {why}. {remedy}")
 
 
 class DaskCarrier:
@@ -114,10 +106,8 @@ class DaskCarrier:
             yield message
         used = message.get("used")
         if given is None and isinstance(used, float) and used > DISTURBING:
-            self.warning = (
-                f"warning: its Dask worker used {100 * used:.1f} % of a core meanwhile, which may change what was "
-                "measured (docs/set-up-machines.md: a quiet worker)"
-            )
+            effect = "which may change what was measured (docs/set-up-machines.md: a quiet worker)"
+            self.warning = f"warning: its Dask worker used {100 * used:.1f} % of a core meanwhile, {effect}"
         if message.get("failed"):
             raise ResultsError(text.one_line(text.printable(str(message["failed"])))[:SHOWN])
 
@@ -152,8 +142,7 @@ class DaskCarrier:
 
 def _workers(client: "Client") -> dict[str, dict[str, Any]]:
     """Return what the scheduler says of each worker, by its address; scheduler_info may say that there are none."""
-    workers: dict[str, dict[str, Any]] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
-    return workers
+    return dict(client.sync(client.scheduler.identity, n_workers=-1)["workers"])
 
 
 def _why(future: "Future") -> str:

@@ -10,16 +10,15 @@
 The end of the standard input is Ctrl-C.
 """
 
+import io
 import os
 import platform
 import signal
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, redirect_stderr, suppress
+from collections.abc import Callable
+from contextlib import redirect_stderr, suppress
 from pathlib import Path
-from typing import TextIO, cast
 
 import msgspec
 from rich.console import Console
@@ -29,7 +28,7 @@ from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USA
 from kerasbench.machines.ssh import BLOCK, SHOWN
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import INTERRUPTED, Run
+from kerasbench.results.run import INTERRUPTED
 from kerasbench.results.store import as_line, records
 from kerasbench.runs.run import SUPERSEDED, measured
 from kerasbench.settings import Settings
@@ -40,7 +39,6 @@ class Hello(msgspec.Struct, frozen=True):
     code: str  # the hash of the code that measures
     python: str
     interpreter: str
-    now_s: float  # its clock: seconds since 1970
 
 
 class End(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -57,90 +55,68 @@ class Told(msgspec.Struct, frozen=True, omit_defaults=True):
     end: End | None = None
 
 
-class Lines:
-    def __init__(self, outgoing: int) -> None:
-        self._outgoing, self._said = outgoing, ""
+class Lines(io.StringIO):
+    """What is written becomes lines of JSON that say it."""
 
-    def tell(self, told: Told) -> None:
-        left = memoryview(msgspec.json.encode(told) + b"\n")
+    def __init__(self, outgoing: int) -> None:
+        super().__init__()
+        self._outgoing, self._said = os.fdopen(outgoing, "wb"), ""
+
+    def send(self, told: Told) -> None:
         with suppress(OSError):  # nobody hears any more: the end of the input says so, too
-            while left:  # a pipe holds far more than what is said in the minute that ssh takes to end
-                left = left[os.write(self._outgoing, left) :]
+            self._outgoing.write(msgspec.json.encode(told) + b"\n")
+            self._outgoing.flush()
 
     def write(self, text: str) -> int:
         *whole, self._said = (self._said + text).split("\n")
         for line in filter(str.strip, whole):
-            self.tell(Told(say=line[:SHOWN]))  # so short, it is written at once: Ctrl-C leaves no half of it
+            self.send(Told(say=line[:SHOWN]))  # so short, it is written at once: Ctrl-C leaves no half of it
         return len(text)
 
-    def flush(self) -> None:
-        """Do nothing: lines are told when they are whole."""
-
     def console(self) -> Console:
-        return Console(file=cast("TextIO", self), width=SHOWN, highlight=False)
+        return Console(file=self, width=SHOWN, highlight=False)
 
 
 def told(act: Callable[[Lines], End]) -> int:
     """Run a command whose output is lines, and return its exit code; whatever else it prints goes to stderr."""
     lines = Lines(os.dup(sys.stdout.fileno()))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    version = platform.python_version()
-    lines.tell(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable, time.time())))
+    lines.send(Told(hello=Hello(__version__, all_measuring_code(), platform.python_version(), sys.executable)))
     end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
+    threading.Thread(target=_end_with_input, daemon=True).start()
     try:
-        with _ended_by_input(), redirect_stderr(cast("TextIO", lines)):
+        with redirect_stderr(lines):
             end = act(lines)
     except KerasbenchError as error:
         end = End(error.exit_code, str(error))
     except KeyboardInterrupt:
         end = End(EXIT_INTERRUPTED, INTERRUPTED)
     finally:
-        lines.tell(Told(end=end))
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is over but the last line
+        lines.send(Told(end=end))
     return end.code
 
 
-@contextmanager
-def _ended_by_input() -> Iterator[None]:
-    lock, over = threading.Lock(), threading.Event()
-
-    def listen() -> None:
-        with suppress(OSError):
-            while os.read(sys.stdin.fileno(), BLOCK):
-                pass
-        with lock:
-            if not over.is_set():
-                # Not SIGINT, which is ignored in what a shell has put into the background.
-                signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
-
-    threading.Thread(target=listen, daemon=True).start()
-    try:
-        yield
-    finally:
-        with lock:
-            over.set()
+def _end_with_input() -> None:
+    with suppress(OSError):
+        while os.read(sys.stdin.fileno(), BLOCK):
+            pass
+    # Not SIGINT, which is ignored in what a shell has put into the background.
+    signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
 def measure(command: str, asked: Settings, lines: Lines) -> End:
-    """Measure as on a command line, without a page; what became of cases is in the file.
-
-    Raises:
-        KerasbenchError: nothing can be measured.
-    """
+    """Measure as on a command line, without a page; raise KerasbenchError where nothing can be measured."""
     folder = Path(asked.results)
-    if asked.resume and (ended := _not_fetched(folder, longer=asked.budget is not None)):
-        return End(EXIT_OK, "", ended[0].stem, msgspec.Raw(as_line(ended[1]).strip()))
+    for file, run in records(folder, newest_first=True) if asked.resume and any(folder.glob("*.json")) else ():
+        if run.stopped_because != SUPERSEDED:
+            if run.unfinished or (asked.budget is not None and run.out_of_time):
+                break
+            # Whoever asked for it was gone before it was fetched.
+            return End(EXIT_OK, "", file.stem, msgspec.Raw(as_line(run).strip()))
     progress = ConsoleProgress(lines.console(), modes.sentences)
     config, chosen = modes.configured(command, asked, progress)
-    lines.tell(Told(python=chosen.to_name_again()))
+    lines.send(Told(python=chosen.to_name_again()))
     with measured(config, folder, chosen, modes.planner, progress, asked.wait) as finished:
         code = EXIT_USAGE if finished.unsaved else EXIT_OK
         return End(code, finished.unsaved, finished.store.data.stem, msgspec.Raw(as_line(finished.record).strip()))
-
-
-def _not_fetched(folder: Path, longer: bool) -> tuple[Path, Run] | None:
-    """Return the newest run if that has ended: whoever asked for it was gone before it was fetched."""
-    runs = records(folder, newest_first=True) if any(folder.glob("*.json")) else ()
-    for file, record in runs:
-        if record.stopped_because != SUPERSEDED:
-            return None if record.unfinished or (longer and record.out_of_time) else (file, record)
-    return None

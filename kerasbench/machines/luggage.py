@@ -18,7 +18,7 @@ from kerasbench.plan import catalog
 from kerasbench.processes import variables
 from kerasbench.results.run import RunConfig
 from kerasbench.scenario import baseline_file
-from kerasbench.settings import Settings, default, is_list, option, options_of
+from kerasbench.settings import Settings, default, is_list, option, options_of, value
 
 MOST_FILES_BYTES = 256 << 20  # of all files that travel: larger models are copied by other means
 HASH_LENGTH = 12  # hexadecimal digits
@@ -30,15 +30,14 @@ class Luggage:
     archive: bytes = b""
     names: Mapping[str, str] = field(default_factory=dict)  # by what its user calls a file, in the folder there
     variables: Mapping[str, str] = field(default_factory=dict)  # of --keep-env
-    folder: str = ""
 
-    def with_names_here(self, config: RunConfig) -> RunConfig:
-        """Return the configuration of a run there with the names that its files have here."""
-        here = {f"{self.folder}/{there}": name for name, there in self.names.items()}
+    def with_names_here(self, config: RunConfig, folder: str) -> RunConfig:
+        """Return the configuration of a run in a folder there with the names that its files have here."""
+        here = {there: name for name, there in self.names.items()}
 
         def name(pattern: str) -> str:
-            _, folder, rest = pattern.rpartition(f"{self.folder}/")
-            return _renamed(folder + rest, here) if folder else pattern
+            _, slash, there = pattern.rpartition(f"{folder}/")
+            return _renamed(there, here) if slash else pattern
 
         model = config.model_config
         named = dataclasses.replace(model, custom=name(model.custom), rows=name(model.rows))
@@ -52,18 +51,14 @@ def _renamed(pattern: str, names: Mapping[str, str]) -> str:
 
 
 def folder_name(results: str) -> str:
-    """Return what the folder on another machine is called: after this machine and --results."""
+    """Return what the folder there is called: after this machine and --results."""
     host = re.sub(r"[^a-z0-9-]", "-", platform.node().lower())[:40]
     place = f"{platform.node()} {getpass.getuser()} {Path(results).resolve()}"
     return f"{host}-{hashlib.sha256(place.encode()).hexdigest()[:HASH_LENGTH]}"
 
 
-def packed(settings: Settings, folder: str) -> Luggage:
-    """Return the files of one's own that these settings name, with the baselines of scenarios, and variables.
-
-    Raises:
-        UsageError: they are too large, or cannot be read.
-    """
+def packed(settings: Settings) -> Luggage:
+    """Pack the user's own files that these settings name, and variables; raise UsageError where that cannot be."""
     names: dict[str, str] = {}
     contents: dict[str, bytes] = {}
     for place in [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]:
@@ -77,10 +72,8 @@ def packed(settings: Settings, folder: str) -> Luggage:
                 raise UsageError(f"{source}: cannot be read: {error.strerror}") from None
         names[place] = f"{group}/{file.name}"
     if sum(map(len, contents.values())) > MOST_FILES_BYTES:
-        raise UsageError(
-            f"files of more than {MOST_FILES_BYTES >> 20} MiB are not sent: copy them to each machine by other means, "
-            "and run kerasbench there"
-        )
+        remedy = "copy them to each machine by other means, and run kerasbench there"
+        raise UsageError(f"files of more than {MOST_FILES_BYTES >> 20} MiB are not sent: {remedy}")
     kept = variables.kept(settings.keep_env)
     if not settings.resume:  # a run that goes on has those that it began with
         exported = kept | ({COMMIT: asked_in} if (asked_in := commit()) else {})
@@ -92,7 +85,7 @@ def packed(settings: Settings, folder: str) -> Luggage:
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o600
             tar.addfile(member, io.BytesIO(content))
-    return Luggage(archive.getvalue(), names, kept, folder)
+    return Luggage(archive.getvalue(), names, kept)
 
 
 def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
@@ -105,12 +98,12 @@ def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
     offered = options_of(command)
     shell = ['--results="$F"/results'] if "results" in offered else []
     for name in offered:
-        value = getattr(asked, name)
+        said = value(asked, name)
         flag = option(name).flag
         if is_list(name):
-            shell += [f"{flag}={there(part)}" for part in value]
-        elif name != "results" and value != default(name):
-            shell.append(flag if value is True else f"{flag}={there(value)}")
+            shell += [f"{flag}={there(part)}" for part in said]
+        elif name != "results" and said != default(name):
+            shell.append(flag if said is True else f"{flag}={there(said)}")
     if asked.rows:
         shell += [f"--rows={there(asked.rows)}", f"--samples={asked.samples}"]
     arguments = [shlex.quote(side) for side in (asked.base, asked.head) if side]

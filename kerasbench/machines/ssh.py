@@ -36,33 +36,27 @@ class Shell:
     def __init__(self, host: str = HERE) -> None:
         if host.startswith("-") or not host.isprintable() or " " in host:
             raise UsageError(f"--hosts takes names as ssh does, me@box, not {host!r}")
-        # Whichever shell its user has there, a script is one of sh.
-        self._shell = ["sh", "-c"] if host == HERE else [*SSH, "--", host]
-        self._is_here = host == HERE
+        self._host = host
         self._process: subprocess.Popen[bytes] | None = None
         self._stopped = False
 
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
-        """Yield its output in blocks; its input is what is given, or nothing until ``stop``.
-
-        Raises:
-            ResultsError: it has failed.
-        """
-        pipe = subprocess.PIPE
+        # Whichever shell its user has there, a script is one of sh.
+        there = [*SSH, "--", self._host, f"exec sh -c {shlex.quote(script)}"]
+        command, pipe = ["sh", "-c", script] if self._host == HERE else there, subprocess.PIPE
         with tempfile.TemporaryFile() as stream:
             stream.write(given or b"")
             stream.seek(0)
             try:
                 # In a session of its own: Ctrl-C is for kerasbench, which has its machines end in order.
                 process = self._process = subprocess.Popen(
-                    [*self._shell, script if self._is_here else f"exec sh -c {shlex.quote(script)}"],
-                    stdin=pipe if given is None else stream, stdout=pipe, stderr=pipe, bufsize=0,
+                    command, stdin=pipe if given is None else stream, stdout=pipe, stderr=pipe, bufsize=0,
                     start_new_session=True, env=os.environ | {PYTHON: sys.executable},
                 )  # fmt: skip
             except OSError as error:
-                raise ResultsError(f"{self._shell[0]} cannot be started: {error.strerror}") from None
+                raise ResultsError(f"{command[0]} cannot be started: {error.strerror}") from None
         if self._stopped:
-            self._end_input()
+            self.stop()
         assert process.stdout is not None and process.stderr is not None
         complaints = deque[bytes](maxlen=2)
         hearing = threading.Thread(target=_overhear, args=[process.stderr, complaints], daemon=True)
@@ -85,16 +79,14 @@ class Shell:
 
     def stop(self) -> None:
         self._stopped = True
-        self._end_input()
-
-    def _end_input(self) -> None:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
 
     def close(self) -> None:
         """Leave nothing of it behind here; the other side hears of it as of the end of its input."""
-        self._end_input()
         if self._process is not None:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(LEAVING_S)
             self._process.kill()

@@ -31,11 +31,7 @@ def planner(mode: str) -> "Planner":
 
 
 def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[RunConfig | ResumeConfig, Interpreters]":
-    """Return what a command is to measure, and the interpreters that it names.
-
-    Raises:
-        KerasbenchError: a setting means nothing, or an interpreter could not be made.
-    """
+    """Return what a command is to measure, and its interpreters; raise KerasbenchError for what cannot be."""
     from kerasbench import backends
     from kerasbench.environments.interpreters import find
 

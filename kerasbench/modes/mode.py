@@ -2,26 +2,13 @@
 
 import dataclasses
 from dataclasses import dataclass
-from typing import Any, ClassVar, Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 import msgspec
 
 from kerasbench.results.run import RunConfig
 
-
-class IsDataclass(Protocol):
-    __dataclass_fields__: ClassVar[dict[str, Any]]
-
-
-Own = TypeVar("Own", bound=IsDataclass)
-
-
-@dataclass(frozen=True)
-class Nothing:
-    """A mode that is asked nothing of its own."""
-
-
-NOTHING = Nothing()
+Own = TypeVar("Own")
 
 
 @dataclass(frozen=True)
@@ -38,12 +25,12 @@ class Mode(Generic[Own]):
         """Return what it alone was asked; raise msgspec.ValidationError for what it cannot have been."""
         return msgspec.convert(config.own, self.own)
 
-    def configured(self, config: RunConfig, own: IsDataclass = NOTHING) -> RunConfig:
+    def configured(self, config: RunConfig, own: Own | None = None) -> RunConfig:
         """Return a configuration of this mode, with what it alone is asked."""
         return dataclasses.replace(
             config,
             mode=self.name,
-            own=dataclasses.asdict(own),
+            own=msgspec.to_builtins(own) or {},
             paired=self.paired,
             ranks=self.ranks,
             general=self.general,

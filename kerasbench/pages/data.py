@@ -8,13 +8,14 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
-from kerasbench.host.noise import Signal, WarningKind
-from kerasbench.pages.series import Series
+from kerasbench.host.noise import WarningKind
+from kerasbench.pages.series import Series, versions_at
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.report import document
 from kerasbench.report.data import configuration, failures, like, of_key, ratio, result, results
 from kerasbench.report.document import Document, Failed, Ratio
-from kerasbench.results.run import Run, Trial
+from kerasbench.report.kinds import grouped
+from kerasbench.results.run import Run
 from kerasbench.text import count
 
 COMPARE, HISTORY = "compare", "history"
@@ -71,7 +72,7 @@ def of_history(history: Sequence[Series]) -> Document:
             **vars(ratio(contrast)),
             started=contrast.over.row.run,
             commit=contrast.over.row.origin.commit,
-            versions=contrast.over.case.trials[0][1].resolved.versions,
+            versions=versions_at(contrast),
             machine=series.machine,
         )
         for series in history
@@ -90,10 +91,7 @@ def _warnings(findings: Findings) -> Iterator[document.Warned]:
     for row in rows.values():
         workload = (row.scenario.name, row.workload.name, row.size)
         trials = [trial for trial in record.trials if (trial.scenario, trial.workload, trial.options.size) == workload]
-        by_name: dict[str, list[tuple[Trial, Signal]]] = {}
-        for trial in trials:
-            for signal in trial.noise:
-                by_name.setdefault(signal.name, []).append((trial, signal))
+        by_name = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
         for name, had in by_name.items():
             worst = max((signal for _, signal in had), key=lambda signal: signal.invalidates)
             detail = f"{worst.reason}; in {len({id(trial) for trial, _ in had})} of {count(len(trials), 'trial')}"

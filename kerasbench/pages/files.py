@@ -5,8 +5,9 @@ import dataclasses
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from urllib.parse import quote
 
@@ -25,7 +26,7 @@ from kerasbench.report.answer import kinds, title
 from kerasbench.report.sections import Page
 from kerasbench.results.merge import Rank, merge, merge_by_machine, rank
 from kerasbench.results.run import INTERRUPTED, Group, Run
-from kerasbench.results.store import JOURNAL, Store, Tell, load, records, refuse_damaged, tables_file
+from kerasbench.results.store import JOURNAL, TABLES, Store, Tell, load, records, refuse_damaged
 from kerasbench.text import MADE, blanked
 
 INDEX = "README.md"
@@ -35,8 +36,6 @@ MARKER = re.compile(r"(<!-- tables of (\S+\.json(?: \S+\.json)*): ([a-z_, ]+) --
 
 @dataclass(frozen=True)
 class SavedReport:
-    """The findings of a run, and its files."""
-
     findings: Findings
     data: Path
     tables: Path
@@ -62,16 +61,15 @@ def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
         for file, text in pages.items():
             replace(file, text.encode())
     except ResultsError as error:
-        unsaved = str(error)  # the tables are shown all the same
-    plot = store.data.with_suffix(CHART)
-    return SavedReport(findings, store.data, store.tables, plot if plot in pages and not unsaved else None, unsaved)
+        pages, unsaved = {}, str(error)  # the tables are shown all the same
+    plot = next((file for file in pages if file.suffix == CHART), None)
+    return SavedReport(findings, store.data, store.tables, plot, unsaved)
 
 
 def _of_run(findings: Findings, data: Path) -> dict[Path, str]:
-    shown, file, tables = page.whole(findings), data.with_suffix(CHART), tables_file(data)
-    if shown.chart is None:
-        return {tables: markdown.file(shown, data=data.name)}
-    return {file: svg.file(shown.chart), tables: markdown.file(shown, quote(file.name), data.name)}
+    shown, file, tables = page.whole(findings), data.with_suffix(CHART), data.with_suffix(TABLES)
+    chart = {file: svg.file(shown.chart)} if shown.chart else {}
+    return chart | {tables: markdown.file(shown, quote(file.name) if chart else "", data.name)}
 
 
 def default_places(folder: Path) -> list[Path]:
@@ -94,20 +92,13 @@ def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path,
     A folder has the pages of its runs and an index, a result file has its own, and a markdown page has quotations.
     """
     pages: dict[Path, str] = {}
-    quoting = [place for place in places if place.suffix == ".md"]
-    quotations = [(page, data) for page in quoting for _, data, *_ in MARKER.findall(_text(page) or "")]
-    quoted_runs: dict[Path, Findings | None] = {
-        _quoted_file(page, name).resolve(): None for page, data in quotations for name in data.split()
-    }
     for place in places:
-        if place not in quoting:
-            pages |= _of_data(place, tell, quoted_runs)
-    for place in quoting:
-        pages[place] = quoted(place, quoted_runs)
-    return pages
+        if place.suffix != ".md":
+            pages |= _of_data(place, tell)
+    return pages | {place: quoted(place) for place in places if place.suffix == ".md"}
 
 
-def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) -> dict[Path, str]:
+def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     machines: dict[object, _MachineIndex] = {}
 
@@ -115,8 +106,6 @@ def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) 
         for data, record in records(place, tell):
             findings = Findings.of(record)
             pages.update(_of_run(findings, data))
-            if data.resolve() in quoted_runs:
-                quoted_runs[data.resolve()] = findings
             machines.setdefault(record.machine.identity, _MachineIndex(record.machine)).add(findings, data)
             yield from plain(record)
 
@@ -124,9 +113,7 @@ def _of_data(place: Path, tell: Tell, quoted_runs: dict[Path, Findings | None]) 
     if place.is_dir():
         parts = ["# Results by machine", EXPLANATION]
         for identity, index in machines.items():
-            text, files = index.drawn(Findings.of(merged[identity]) if identity in merged else None, place)
-            parts.append(text)
-            pages |= files
+            parts += index.drawn(Findings.of(merged[identity]) if identity in merged else None, place, pages)
         pages[place / INDEX] = "\n\n".join([*parts, MADE]) + "\n"
     return pages
 
@@ -156,7 +143,7 @@ class _MachineIndex:
 
     def add(self, findings: Findings, data: Path) -> None:
         """Take the workloads of a run that no run of a higher rank has measured."""
-        link = f"[{markdown.escape(data.stem)}]({quote(tables_file(data).name)})"
+        link = f"[{markdown.escape(data.stem)}]({quote(data.with_suffix(TABLES).name)})"
         self.runs.append(link)
         for row, kind, answer in (brief for teller in modes.tellers(findings) for brief in teller.briefs(findings)):
             key = row.name + (f" ({kind})" if kind else "")
@@ -164,22 +151,22 @@ class _MachineIndex:
             if key not in self.lines or level > self.lines[key][0]:
                 self.lines[key] = (level, [*map(markdown.escape, [key, *answer]), link])
 
-    def drawn(self, merged: Findings | None, folder: Path) -> tuple[str, dict[Path, str]]:
+    def drawn(self, merged: Findings | None, folder: Path, pages: dict[Path, str]) -> list[str]:
+        """Return its part of the index, and put its charts among the pages."""
         unknown = "" if self.machine.identifier else " (perhaps several)"
-        parts, files = [f"## {markdown.escape(self.machine.title + unknown)}"], {}
-        chart = charts.ratios(merged, title(merged)) if merged else None
-        if merged and chart is not None:
-            file = folder / f"{slug(self.machine)}{CHART}"
-            files[file] = svg.file(chart)
-            parts += [f"{markdown.escape(chart.title)}.", f"![{markdown.escape(chart.title)}]({quote(file.name)})"]
+        parts = [f"## {markdown.escape(self.machine.title + unknown)}"]
+        if merged and (chart := charts.ratios(merged, title(merged))) is not None:
+            name, alternative = slug(self.machine), markdown.escape(chart.title)
+            pages[folder / f"{name}{CHART}"] = svg.file(chart)
+            parts += [f"{alternative}.", f"![{alternative}]({name}{CHART})"]
             by_kind, fastest = charts.kinds(merged), kinds(merged)
             if by_kind is not None and fastest is not None and fastest.table is not None:
-                files[folder / f"{slug(self.machine)}-kinds{CHART}"] = svg.file(by_kind)
-                parts += [markdown.table(fastest.table)]
+                pages[folder / f"{name}-kinds{CHART}"] = svg.file(by_kind)
+                parts.append(markdown.table(fastest.table))
         headers = ["workload", "fastest", "how many times as long the others take", "run"]
         lines = [line for _, line in self.lines.values()]
         parts += [markdown.draw_table(headers, lines)] if lines else []
-        return "\n\n".join([*parts, f"All runs: {', '.join(self.runs)}"]), files
+        return [*parts, f"All runs: {', '.join(self.runs)}"]
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:
@@ -193,7 +180,7 @@ def write(pages: dict[Path, str]) -> list[Path]:
         ResultsError: the disk refuses, or a page is somebody else's; the others are written all the same.
     """
     changed = stale(pages)
-    refused: list[str] = []
+    refused = []
     for file in changed:
         try:
             if MARKER.search(pages[file]):  # somebody's own page, who wants it written by the markers
@@ -207,32 +194,29 @@ def write(pages: dict[Path, str]) -> list[Path]:
     return changed
 
 
-def quoted(file: Path, runs: Mapping[Path, Findings | None]) -> str:
-    """Return a markdown page with its quotations updated, from runs that were read already or from their files.
-
-    Paths in markers count from the page's project.
-    """
+def quoted(file: Path) -> str:
+    """Return a markdown page with its quotations updated. Paths in markers count from the page's project."""
     try:
         text = _read(file)
     except OSError as error:
         raise ResultsError(f"{file}: {error.strerror or error}") from None
     except UnicodeDecodeError:
         raise ResultsError(f"{file}: not a page in UTF-8") from None
-    return MARKER.sub(lambda marker: f"{marker[1]}{_quotation(file, marker[2], marker[3], runs)}\n{marker[5]}", text)
 
+    @cache
+    def findings(data: str) -> Findings:
+        return Findings.of(merge([load(_quoted_file(file, name)) for name in data.split()]))
 
-def _quotation(file: Path, names_of_data: str, sections: str, runs: Mapping[Path, Findings | None]) -> str:
-    wanted = [name.strip() for name in sections.split(",")]
-    for name in wanted:
-        if name not in page.quotable():
-            raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(page.quotable())}")
-    data = [_quoted_file(file, name) for name in names_of_data.split()]
-    known = runs.get(data[0].resolve()) if len(data) == 1 else None
-    findings = known or Findings.of(merge([load(path) for path in data]))
-    # Without its heading, and without what has nothing to say.
-    shown = filter(None, (page.quotable()[name](findings) for name in wanted))
-    texts = (markdown.section(dataclasses.replace(section, title="", folded=False)) for section in shown)
-    return "\n\n".join(filter(None, texts))
+    def quotation(marker: re.Match[str]) -> str:
+        sections, builders = [], page.quotable()
+        for name in map(str.strip, marker[3].split(",")):
+            if name not in builders:
+                raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(builders)}")
+            if section := builders[name](findings(marker[2])):  # without its heading
+                sections.append(markdown.section(section._replace(title="", folded=False)))
+        return "".join([marker[1], "\n\n".join(filter(None, sections)), "\n", marker[5]])
+
+    return MARKER.sub(quotation, text)
 
 
 def _quoted_file(file: Path, data: str) -> Path:
@@ -257,24 +241,23 @@ def slug(machine: Machine) -> str:
     return f"{words}-{hashlib.sha256(repr(machine.identity).encode()).hexdigest()[:6]}"
 
 
-def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[str, Findings]:
-    merged = merge_by_machine(record for _, record in among(places, tell))
-    return {slug(record.machine): Findings.of(record) for record in merged}
+def named(records: Sequence[Run]) -> list[tuple[str, Findings]]:
+    """Return each machine's findings by its chip, with the end of its page's name if two have the same chip."""
+    chips = [record.machine.chip for record in records]
+    return [
+        (chip if chips.count(chip) == 1 else f"{chip} {slug(record.machine).rpartition('-')[2]}", Findings.of(record))
+        for chip, record in zip(chips, records, strict=True)
+    ]
+
+
+def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> list[tuple[str, Findings]]:
+    return named(merge_by_machine(record for _, record in among(places, tell)))
 
 
 def together(places: Sequence[Path]) -> Page | None:
     """Return one page of several machines, the answer first; None for one. What cannot be read is passed over."""
-    briefs = [MachineBrief.of(*machine) for machine in named(machines(places, lambda unread: None))]
+    briefs = [MachineBrief.of(name, findings) for name, findings in machines(places, lambda file, why: None)]
     return of_machines(briefs, {}) if len(briefs) > 1 else None
-
-
-def named(by_slug: dict[str, Findings]) -> list[tuple[str, Findings]]:
-    """Return each machine's findings by its chip, with the end of its page's name if two have the same chip."""
-    chips = [findings.record.machine.chip for findings in by_slug.values()]
-    return [
-        (chip if chips.count(chip) == 1 else f"{chip} {name.rpartition('-')[2]}", findings)
-        for chip, (name, findings) in zip(chips, by_slug.items(), strict=True)
-    ]
 
 
 def as_csv(summaries: Sequence[Summary]) -> str:

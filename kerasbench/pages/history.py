@@ -1,16 +1,17 @@
 """Ratios over time, as a page, a chart and a table that other tools read."""
 
 from collections.abc import Sequence
-from datetime import datetime
 
 from packaging.version import InvalidVersion, Version
 
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.pages.files import csv_of
-from kerasbench.pages.series import Series
+from kerasbench.pages.series import Series, versions_at
 from kerasbench.report.charts import looks_of
+from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import Cell, Line, LineChart, Page, Panel, Section, Table, Words, texts
 from kerasbench.report.words import times
+from kerasbench.text import seconds
 
 DATE, KERAS, BACKEND, COMMIT = "date", "keras", "backend", "commit"
 SHORT_COMMIT = 9  # characters
@@ -22,7 +23,7 @@ def page(history: Sequence[Series]) -> Page:
     rows = [
         [
             *texts(series.label, _title(series), point.over.row.run),
-            *texts(*(_of(point, what) for what in (KERAS, BACKEND, COMMIT))),
+            *(Cell(_of(point, what)) for what in (KERAS, BACKEND, COMMIT)),
             Cell(times(point.ratio), point.ratio.value),
         ]
         for series in history
@@ -38,20 +39,18 @@ def page(history: Sequence[Series]) -> Page:
 
 def chart(history: Sequence[Series], over: str = DATE) -> LineChart:
     panels = []
-    for label in dict.fromkeys(series.label for series in history):
-        of_row = [series for series in history if series.label == label]
+    for label, of_row in grouped((series.label, series) for series in history).items():
         points = sorted((point for series in of_row for point in series.points), key=lambda point: point.over.row.run)
-        first = datetime.fromisoformat(points[0].over.row.run)
+        first = points[0].over.row.run
         names = [] if over == DATE else _ordered([_of(point, over) for point in points])
-        axis = COMMIT if over == COMMIT else f"version of {over}"
+        axis = {DATE: f"days since {first[:10]}", COMMIT: COMMIT}.get(over, f"version of {over}")
         lines = []
         for series, look in zip(of_row, looks_of([series.backend for series in of_row]), strict=True):
             drawn = []
             for point in series.points:
-                days = (datetime.fromisoformat(point.over.row.run) - first).total_seconds() / DAY_S
+                days = (seconds(point.over.row.run) - seconds(first)) / DAY_S
                 drawn.append((days if over == DATE else 1.0 + names.index(_of(point, over)), point.ratio))
             lines.append(Line(_title(series), look, sorted(drawn, key=lambda place: place[0]), series.backend))
-        axis = f"days since {points[0].over.row.run[:10]}" if over == DATE else axis
         panels.append(Panel(label, axis, lines, unit="×", linear=True, names=names))
     return LineChart("Ratios over time", CAPTION, panels)
 
@@ -63,11 +62,7 @@ def _title(series: Series) -> str:
 def _of(point: Contrast, what: str) -> str:
     if what == COMMIT:
         return point.over.row.origin.commit[:SHORT_COMMIT]
-    return _versions(point).get(point.over.column.backend if what == BACKEND else what, "")
-
-
-def _versions(point: Contrast) -> dict[str, str]:
-    return point.over.case.trials[0][1].resolved.versions
+    return versions_at(point).get(point.over.column.backend if what == BACKEND else what, "")
 
 
 def _ordered(versions: Sequence[str]) -> list[str]:
@@ -89,7 +84,7 @@ def as_csv(history: Sequence[Series]) -> str:
     runs: dict[tuple[str, str], dict[str, str | float]] = {}  # two machines may begin in the same second
     for title, series in zip(titles, history, strict=True):
         for point in series.points:
-            started, versions = point.over.row.run, _versions(point)
+            started, versions = point.over.row.run, versions_at(point)
             line = runs.setdefault((started, series.machine), {"time": started, "commit": point.over.row.origin.commit})
             line |= {name: versions[name] for name in (KERAS, series.backend) if name in versions}
             line[title] = point.ratio.value

@@ -1,7 +1,6 @@
 """The page of a run, by what was measured: the finding, where it is from, its numbers, what to know, and details."""
 
 import contextlib
-import dataclasses
 from functools import cache
 
 from kerasbench import modes
@@ -26,24 +25,20 @@ def quotable() -> dict[str, Builder]:
 
 
 def whole(findings: Findings) -> Page:
-    tellers, shown = modes.tellers(findings), warnings.cautions(findings)
-    if not findings.is_ranked:  # no cell of their tables is marked
-        shown = [dataclasses.replace(caution, cases=()) for caution in shown]
-    marks = warnings.marks_of(shown)
+    tellers, (cautions, marks) = modes.tellers(findings), warnings.cautions(findings)
     first, *others = [part for teller in tellers for part in teller.sections(findings, marks)] or [Section("")]
     # The answer has no heading: it stands below the title.
-    first = dataclasses.replace(first, title="", intro=[*head(findings), *first.intro])
-    others = [part if part.title else dataclasses.replace(part, title="How long does a step take?") for part in others]
+    first = first._replace(title="", intro=[*head(findings), *first.intro])
+    others = [part if part.title else part._replace(title="How long does a step take?") for part in others]
     same, apart = details.same_results(findings)
     advice = [words for teller in tellers for words in teller.advice(findings)]
-    known = dataclasses.replace(warnings.section(shown, advice), end=same)
     is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
     sections = [
         first,
         *others,
         *filter(None, [details.failures(findings)]),
-        *([known] if is_measured else []),
-        *filter(None, [warnings.more(shown), apart]),
+        *([warnings.section(cautions, advice, same)] if is_measured else []),
+        *filter(None, [warnings.more(cautions), apart]),
         *(part for teller in tellers for part in teller.details(findings)),
         details.how(findings),
     ]
@@ -53,13 +48,9 @@ def whole(findings: Findings) -> Page:
 def head(findings: Findings) -> list[Words]:
     """Return the machine and the versions, then the command, the date and for how long it was measured."""
     record = findings.record
-    versions = versions_of(record)
-    named = [
-        f"{SPELLED.get(package, package.capitalize())} {listed(sorted(versions[package]))}"
-        for package in PACKAGES
-        if package in versions
-    ]
-    machine = record.machine
+    machine, versions = record.machine, versions_of(record)
+    had = {package: listed(sorted(versions[package])) for package in PACKAGES if package in versions}
+    named = [f"{SPELLED.get(package, package.capitalize())} {version}" for package, version in had.items()]
     kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
     cpus = count(machine.cores, "logical CPU") + (f" ({kinds})" if kinds else "")
     gpus = [gpu + (f" (driver {machine.driver})" if machine.driver else "") for gpu in machine.gpus] or ["no GPU"]

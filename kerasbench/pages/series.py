@@ -5,15 +5,16 @@ The time of a step in two runs is that of two hours of the machine. A ratio with
 
 import dataclasses
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kerasbench import modes
+from kerasbench import modes, variants
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, between
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.protocol.columns import Column
+from kerasbench.report.kinds import grouped
 from kerasbench.results.merge import distinct
 from kerasbench.results.run import Run
 
@@ -40,9 +41,7 @@ def history(records: Sequence[Run]) -> list[Series]:
     A column is compared with that column of its row which most runs have measured. In a comparison of versions it is
     the head that is compared, with the base.
     """
-    machines: dict[object, list[Run]] = {}
-    for record in distinct(records):
-        machines.setdefault(record.machine.identity, []).append(record)
+    machines = grouped((record.machine.identity, record) for record in distinct(records))
     return [
         dataclasses.replace(series, machine=runs[0].machine.title if len(machines) > 1 else "")
         for runs in machines.values()
@@ -51,34 +50,47 @@ def history(records: Sequence[Run]) -> list[Series]:
 
 
 def _of_machine(records: Sequence[Run]) -> list[Series]:
-    points: dict[tuple[str, str, str, str], list[Contrast]] = {}
-    summaries = [summarize(record).plain for record in sorted(records, key=lambda record: record.started)]
+    summaries = [
+        summarize(record).only(is_sized=False) for record in sorted(records, key=lambda record: record.started)
+    ]
     counts: defaultdict[str, Counter[Column]] = defaultdict(Counter)  # of the runs that measured a column, by row
     for row in (row for summary in summaries for row in summary.rows):
         counts[row.label].update(_measured(row))
-    for summary in summaries:
-        config = summary.record.config
-        told = modes.teller(config.mode).contrasts(Findings(summary)) if config.paired else ()
-        contrasts = [contrast for contrast, more in told if contrast.is_headline and not any(more.values())]
-        for row in summary.rows:
-            most, measured = counts[row.label], _measured(row)
-            reference = min(most, key=lambda column: (-most[column], column.label), default=None)
-            if reference in measured:
-                pairs = (between(row, column, reference, row.headline) for column in measured if column != reference)
-                contrasts += filter(None, pairs)
-        for contrast in contrasts:
-            column, over = contrast.over.column, contrast.under.column
-            # Of two versions: what they have in common, and the base's label.
-            are_versions = column.paired == over.paired and column.options.environment
-            names = (
-                (column.paired.label, f"@{over.options.environment}") if are_versions else (column.label, over.label)
-            )
-            points.setdefault((contrast.over.row.label, *names, column.backend), []).append(contrast)
-    return [Series(*key, contrasts) for key, contrasts in sorted(points.items()) if len(contrasts) > 1]
+    contrasts = (contrast for summary in summaries for contrast in _followed(summary, counts))
+    points = grouped((_names(contrast), contrast) for contrast in contrasts)
+    return [Series(*key, of_series) for key, of_series in sorted(points.items()) if len(of_series) > 1]
+
+
+def _followed(summary: Summary, counts: Mapping[str, Counter[Column]]) -> Iterator[Contrast]:
+    config = summary.record.config
+    told = modes.teller(config.mode).contrasts(Findings(summary)) if config.paired else ()
+    yield from (contrast for contrast, more in told if contrast.is_headline and not any(more.values()))
+    for row in summary.rows:
+        most, measured = counts[row.label], _measured(row)
+        reference = min(most, key=lambda column: (-most[column], column.label), default=None)
+        if reference in measured:
+            pairs = (between(row, column, reference, row.headline) for column in measured if column != reference)
+            yield from filter(None, pairs)
+
+
+def _names(contrast: Contrast) -> tuple[str, str, str, str]:
+    """Return row, column, the other column and backend: of two versions what they have in common, and the base."""
+    row, column, over = contrast.over.row.label, contrast.over.column, contrast.under.column
+    if column.paired == over.paired and column.options.environment:
+        return row, column.paired.label, f"@{over.options.environment}", column.backend
+    return row, column.label, over.label, column.backend
 
 
 def _measured(row: Row) -> list[Column]:
     """Return the columns of a row that took turns and have numbers; none of a comparison of versions."""
     if row.origin.config.paired or row.origin.agenda.in_full:
         return []
-    return [column for column, case in row.cases.items() if column.competes and case.failure is None and case.trials]
+    return [
+        column
+        for column, case in row.cases.items()
+        if variants.competes(column) and case.failure is None and case.trials
+    ]
+
+
+def versions_at(point: Contrast) -> dict[str, str]:
+    return point.over.case.trials[0][1].resolved.versions

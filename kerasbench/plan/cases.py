@@ -4,16 +4,18 @@ import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.errors import MissingBackend, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan.catalog import Entry, Selected
+from kerasbench.processes.variables import own_names
 from kerasbench.protocol import columns
-from kerasbench.protocol.columns import CPU, CUDA, CaseKey, Column, Device, Environment, Options, Size, has_glibc
+from kerasbench.protocol.columns import CPU, CUDA, CaseKey, Column, Device, Environment, Options, Size
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol, too_few_executions
+from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
 from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RunConfig
+from kerasbench.variants.variant import CaseFacts
 
 DOCTOR = "python -m kerasbench doctor shows what each backend finds, and what is wrong"
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
@@ -87,7 +89,7 @@ class Choices:
 
     def leaves_out(self, config: RunConfig, case: Case) -> bool:
         """Tell whether what a backend cannot do is one case less, and no failure."""
-        return case.options.warm_cache
+        return any(variant.noted for variant, _ in variants.chosen(case.options))
 
 
 PLAIN = Choices()
@@ -158,11 +160,11 @@ def make(
 
 
 def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failure]]) -> list[str]:
-    """Say which columns with a warm cache there are not, and which cards another one of their model stands for."""
+    """Say which columns that are no rows there are not, and which cards another one of their model stands for."""
     notices = [
         f"{case.column.label} is not measured: {failure.cause}; {failure.remedy}"
         for case, failure in failures
-        if case.options.warm_cache and failure.code is Code.UNSUPPORTED
+        if PLAIN.leaves_out(config, case) and failure.code is Code.UNSUPPORTED
     ]
     chosen = {device.label for devices in seen.values() for device in of_each_model(devices)}
     labels = {device.label: device.described for devices in seen.values() for device in devices}
@@ -213,7 +215,7 @@ def with_controls(cases: Sequence[Case]) -> list[Case]:
     first: dict[Shared, Case] = {}
     for case in cases:
         first.setdefault(case.row, case)
-    return [*cases, *(replace(case, options=replace(case.options, control=True)) for case in first.values())]
+    return [*cases, *(replace(case, options=case.options.but(control=True)) for case in first.values())]
 
 
 def _crossed(
@@ -226,19 +228,23 @@ def _crossed(
 ) -> Iterator[Case]:
     """Yield an interpreter's cases on these devices.
 
-    A baseline that does not exist is left out, unless scenarios were asked for by name; so is a large workload on the
-    CPU, unless it was named itself.
+    A variant of which there is nothing is left out, unless scenarios were asked for by name; so is a large workload on
+    the CPU, unless it was named itself.
     """
     backend = environment.backend
     for device in devices:
         for selected in scenarios:
             if selected.workload.large and device.kind == CPU and not selected.named:
                 continue
-            has_baseline = not selected.workload.keras_only and backend in selected.entry.baselines
             for options in choices.options(config, backend, device, selected, processors):
-                if config.scenarios or not options.native or has_baseline:
-                    labelled = replace(options, environment=environment.label)
-                    yield Case(selected, backend, device, labelled, choices.protocol(config, options), config.paired)
+                labelled, protocol = (
+                    options.but(environment=environment.label or None),
+                    choices.protocol(config, options),
+                )
+                case = Case(selected, backend, device, labelled, protocol, config.paired)
+                known = facts(case, processors)
+                if config.scenarios or all(variant.is_there(known) for variant, _ in variants.chosen(options)):
+                    yield case
 
 
 def _devices(config: RunConfig, environment: Environment, seen: Seen, choices: Choices) -> list[Device]:
@@ -283,40 +289,31 @@ def unsupported(case: Case, config: RunConfig, processors: int, choices: Choices
 
 def _refusals(case: Case, config: RunConfig, processors: int, choices: Choices) -> Iterator[tuple[str, str]]:
     """Yield each cause with its remedy."""
-    workload, device, options = case.selected.workload, case.device, case.options
-    if cause := too_few_executions(workload.steps, options.steps_per_execution or 1):
-        yield cause, "leave out --steps-per-execution for this workload, or lower it"
+    workload, known = case.selected.workload, facts(case, processors)
     if case.protocol.needs_training and workload.predicts_only:
         cause = "the model is not trained, so it has no training steps to measure"
         yield cause, "compile the model, and save it again; or soak: --for predict"
     if refusal := choices.refusal(config, case.selected):
         yield refusal
-    if options.fp32 == "tf32" and device.platform != "cuda":
-        yield f"TF32 is a mode of NVIDIA GPUs, not of {device.platform}", "leave out --fp32 tf32 for this device"
-    if options.dtype == "float64" and device.platform in columns.APPLE:
-        yield "the Apple GPU has no float64", "measure float64 with --device cpu"
-    if options.threads is not None and options.threads > processors:
-        cause = f"{options.threads} threads were asked for, this machine has {processors} CPU cores"
-        yield cause, f"use --threads 1 to {processors}"
-    if options.malloc and not (device.platform == CPU and has_glibc()):
-        yield "--malloc keep works on a CPU only, on Linux with glibc", "leave out --malloc for this device"
-    if options.native:
-        yield from _refusals_of_baseline(case)
-    if refusal := backends.get(case.backend).unsupported(device, options):
-        yield refusal
+    for variant, value in variants.chosen(case.options):
+        if refused := variant.refusal(value, known):
+            yield refused
 
 
-def _refusals_of_baseline(case: Case) -> Iterator[tuple[str, str]]:
-    entry, workload, options = case.selected.entry, case.selected.workload, case.options
-    if workload.keras_only:
-        cause = f"{case.selected.label} has {workload.keras_only}, which a native baseline cannot have"
-        yield cause, "leave out --native for this scenario"
-    elif case.backend not in entry.baselines:
-        remedy = f"write native/{entry.name}_{case.backend}.py as docs/your-model.md shows"
-        yield f"{entry.name} has no native baseline for {case.backend}", remedy
-    if (options.jit is not None and not case.protocol.agenda.only_predicts) or options.dtype not in (None, "float32"):
-        cause = "a native baseline is compiled as its framework does by default, and computes in float32"
-        yield cause, "leave out --jit and --dtype with --native"
+def facts(case: Case, processors: int) -> CaseFacts:
+    selected = case.selected
+    return CaseFacts(
+        backends.get(case.backend),
+        case.backend,
+        case.device,
+        case.options,
+        selected.label,
+        selected.workload,
+        case.protocol,
+        selected.entry.baselines,
+        processors,
+        own_names(),
+    )
 
 
 def _nothing_there(probes: Probes, devices: Sequence[str]) -> str:

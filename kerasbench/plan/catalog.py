@@ -1,22 +1,18 @@
 """Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
 
-The parent never executes a scenario file. A child describes it once; the description is kept under the file's
-content hash in the user's cache folder.
+The parent never executes a scenario file: a child describes it.
 """
 
-import dataclasses
 import hashlib
 import json
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import platformdirs
 
@@ -24,15 +20,11 @@ from kerasbench import backends, scenario
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError, unknown
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
-from kerasbench.scenario import baseline_file, is_named
 from kerasbench.text import blanked, label
-
-if TYPE_CHECKING:
-    from kerasbench.protocol.messages import Failure
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
-BASELINES_FOLDER = baseline_file(Path("scenario.py"), "").parent.name
+BASELINES_FOLDER = scenario.baseline_file(Path("scenario.py"), "").parent.name
 FILE_PATTERN = re.compile(
     r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<workload>[^/]+))?", re.DOTALL
 )
@@ -45,13 +37,10 @@ OTHER_FORMS = {
     ".safetensors": "a file of weights without the model",
 }
 DESCRIBED_BY = ("scenario.py", "datasets.py", "protocol/descriptions.py", "protocol/requests.py", "worker/describe.py")
-Ask = Callable[[Sequence[str], str, str | None], "list[Description] | Failure"]  # (files, interpreter, backend)
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A scenario file and what it says of itself."""
-
     file: Path  # or a saved model, or a name such as keras.applications.ResNet50
     file_hash: str
     description: Description
@@ -61,7 +50,6 @@ class Entry:
 
     @property
     def place(self) -> str:
-        """What a child finds it by."""
         return place_of(self.file)
 
     @property
@@ -71,8 +59,6 @@ class Entry:
 
 @dataclass(frozen=True)
 class Selected:
-    """One workload of one scenario."""
-
     entry: Entry
     workload: WorkloadDescription
     named: bool = field(default=False, compare=False)  # by its own name, not with all others of its file
@@ -88,20 +74,17 @@ class Selected:
 
 
 def builtin_folder() -> Path:
-    """Return the folder of built-in scenarios: inside the package in a wheel, beside it in a checkout."""
-    inside = PACKAGE_FOLDER / "scenarios"
+    inside = PACKAGE_FOLDER / "scenarios"  # in a wheel; in a checkout beside the package
     return inside if inside.is_dir() else PACKAGE_FOLDER.parent / "scenarios"
 
 
 def suites() -> dict[str, Path]:
-    """Return the folder of each suite by its name: that of built-in scenarios, and those inside it."""
     folder = builtin_folder()
     inside = {file.parent for file in folder.glob("*/*.py") if file.parent.name != BASELINES_FOLDER}
     return {DEFAULT_SUITE: folder} | {suite.name: suite for suite in sorted(inside)}
 
 
 def suite_files(suite: str = DEFAULT_SUITE) -> list[Path]:
-    """Return the scenario files of a suite; raise UsageError where there is none of that name."""
     known = suites()
     if suite not in known:
         raise unknown("suite", suite, list(known))
@@ -125,26 +108,20 @@ def select(
     A pattern is a path ending in ``.py``, ``.keras`` or ``.h5``, a name such as ``keras.applications.ResNet50`` (with
     ``/workload`` behind them, if one is wanted), or matches ``scenario`` or ``scenario/workload`` with ``*``, ``?`` and
     ``[]``, in whichever suite it is. ``backend`` is one that is installed, ``kept`` are the variables of --keep-env.
-
-    Raises:
-        UnusableScenario: a file that was chosen does not load, or two have the same name.
+    Raise UnusableScenario if a file that was chosen does not load, or two have the same name.
     """
     files, names = _split(patterns, model_config)
-    ask = partial(_ask_child, kept=kept, model_config=resolved(model_config))
     chosen: list[Selected] = []
     for file, workload in files:
-        entry = describe(file, python, backend, ask, model_config)
+        (entry,) = describe([file], python, backend, kept, model_config)
         chosen += _match([entry], [f"{entry.name}/{workload}" if workload else entry.name])
     if names or not patterns:
-        chosen += _match(describe_all(_candidates(names, suite), python, ask=ask), names)
+        chosen += _match(describe(_candidates(names, suite), python, kept=kept), names)
     return _once(chosen)
 
 
 def _once(chosen: Sequence[Selected]) -> list[Selected]:
-    """Return each workload once, however often it was named; those of one file share its entry, by which it is known.
-
-    Links to one file by different names are different scenarios, different files of one name an error.
-    """
+    """Those of one file share its entry, by which it is known; links to it by other names are other scenarios."""
     entries: dict[tuple[str, Path], Entry] = {}
     kept: dict[tuple[str, Path, str], Selected] = {}
     for selected in chosen:
@@ -160,9 +137,8 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
 
 
 def own_files(patterns: Sequence[str]) -> list[str]:
-    """Return the files among the patterns: what is neither built in nor a name of keras.applications."""
     files = [match["file"] for match in map(FILE_PATTERN.fullmatch, patterns) if match]
-    return list(dict.fromkeys(file for file in files if not is_named(Path(file))))
+    return list(dict.fromkeys(file for file in files if not scenario.is_named(Path(file))))
 
 
 def means_scenario(word: str) -> bool:
@@ -184,27 +160,16 @@ def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, 
 
 
 def place_of(file: Path) -> str:
-    """Return what a child finds it by, wherever that runs: a link by its own name, which says what it is."""
-    return str(file if is_named(file) else file.absolute())
-
-
-def resolved(model_config: ModelConfig) -> ModelConfig:
-    """Return it with the paths that a child finds, wherever that runs."""
-    custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
-    return dataclasses.replace(model_config, custom=custom, rows=rows)
+    """Return what a child finds it by, wherever that runs: a link by that name, which says what it is."""
+    return str(file if scenario.is_named(file) else file.absolute())
 
 
 def _is_model(file: Path) -> bool:
-    return scenario.is_saved(file) or is_named(file)
+    return scenario.is_saved(file) or scenario.is_named(file)
 
 
 def _split(patterns: Sequence[str], model_config: ModelConfig) -> tuple[list[tuple[Path, str]], list[str]]:
-    """Return the files among the patterns, each with its workload if one is named, and the names of what is built in.
-
-    Raises:
-        UnusableScenario: a model in a form that cannot be loaded on every backend.
-        UsageError: what is said of a model is for none.
-    """
+    """Return the files among the patterns, each with its workload if one is named, and the names of built-in ones."""
     for pattern in patterns:
         _refuse_other_forms(pattern)
     matches = {pattern: FILE_PATTERN.fullmatch(pattern) for pattern in patterns}
@@ -233,27 +198,23 @@ def _candidates(patterns: Sequence[str], suite: str) -> list[Path]:
     """Return the built-in files that the patterns can mean, so that no other is loaded; a suite's without patterns."""
     if not patterns:
         return suite_files(suite)
-    files = builtin_files()
-    chosen: set[Path] = set()
-    for pattern in patterns:
-        matching = [file for file in files if fnmatchcase(file.stem, pattern.partition("/")[0])]
-        if not matching:
+    files, names = builtin_files(), {pattern: pattern.partition("/")[0] for pattern in patterns}
+    for pattern, name in names.items():
+        if not any(fnmatchcase(file.stem, name) for file in files):
             raise unknown("scenario", pattern, [file.stem for file in files])
-        chosen.update(matching)
-    return [file for file in files if file in chosen]
+    return [file for file in files if any(fnmatchcase(file.stem, name) for name in names.values())]
 
 
 def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
     workloads = [Selected(entry, workload) for entry in entries for workload in entry.description.workloads]
-    naming = {pattern: [selected for selected in workloads if _names(pattern, selected)] for pattern in patterns}
-    for pattern, selected in naming.items():
-        if not selected:
+    for pattern in patterns:
+        if not any(_names(pattern, selected) for selected in workloads):
             raise unknown("workload", pattern, [f"{known.entry.name}/{known.workload.name}" for known in workloads])
-    by_workload = [selected for pattern in naming if "/" in pattern for selected in naming[pattern]]
+    naming = [[pattern for pattern in patterns if _names(pattern, selected)] for selected in workloads]
     return [
-        dataclasses.replace(selected, named=selected in by_workload)
-        for selected in workloads
-        if not patterns or any(selected in several for several in naming.values())
+        replace(selected, named=any("/" in pattern for pattern in by))
+        for selected, by in zip(workloads, naming, strict=True)
+        if by or not patterns
     ]
 
 
@@ -263,74 +224,56 @@ def _names(pattern: str, selected: Selected) -> bool:
 
 
 def describe(
-    file: Path, python: str, backend: str | None = None, ask: Ask | None = None, model_config: ModelConfig = NOTHING
-) -> Entry:
-    return describe_all([file], python, backend, ask, model_config)[0]
-
-
-def describe_all(
     files: Sequence[Path],
     python: str,
     backend: str | None = None,
-    ask: Ask | None = None,
+    kept: Mapping[str, str] | None = None,
     model_config: ModelConfig = NOTHING,
 ) -> list[Entry]:
-    """Return the entries of these files, in their order; all that are not known yet are described by one child.
+    """Return the entries of these files; one child describes all that are not known yet.
 
-    A built-in file's description is remembered by its content. A file of the user's own is described each time: it may
-    import another one that has changed.
+    Built-in files are remembered by their content. The user's own may import another one that has changed.
     """
     hashes = {file: _hash(file, model_config) for file in files}
     of_folder = {folder.resolve(): suite for suite, folder in suites().items()}
     of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
-    caches = {file: cache for file, cache in _cache_files(hashes).items() if of_file[file]}
-    remembered = {file: _read_cached(cache) for file, cache in caches.items()}
-    ask = ask or partial(_ask_child, model_config=resolved(model_config))
-    described = _described([file for file in hashes if not remembered.get(file)], python, backend, ask)
+    caches = _cache_files({file: hashes[file] for file in files if of_file[file]})
+    known = {file: description for file, cache in caches.items() if (description := _read_cached(cache))}
+    custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
+    config = replace(model_config, custom=custom, rows=rows)
+    described = _described([file for file in hashes if file not in known], python, backend, kept, config)
     for file in described.keys() & caches.keys():
         _write_cached(caches[file], described[file])
-    known = described | {file: description for file, description in remembered.items() if description}
-    configs = {file: resolved(model_config) if _is_model(file) else NOTHING for file in files}
+    known |= described
+    configs = {file: config if _is_model(file) else NOTHING for file in files}
     return [Entry(file, hashes[file], known[file], baselines(file), configs[file], of_file[file]) for file in files]
 
 
-def _described(files: Sequence[Path], python: str, backend: str | None, ask: Ask) -> dict[Path, Description]:
+def _described(
+    files: Sequence[Path], python: str, backend: str | None, kept: Mapping[str, str] | None, model_config: ModelConfig
+) -> dict[Path, Description]:
     """Have files described; where a child fails on several, each by one of its own, which tells whose fault it is."""
     if not files:
         return {}
-    answer = ask([place_of(file) for file in files], python, backend)
+    # Late: where all is remembered, as in `list`, there is no child.
+    from kerasbench.processes import questions
+    from kerasbench.protocol.messages import Code
+
+    answer = questions.describe([place_of(file) for file in files], python, backend, kept or {}, model_config)
     if isinstance(answer, list):
         return dict(zip(files, answer, strict=True))
     if len(files) == 1:
-        from kerasbench.protocol.messages import Code  # late: what is remembered has not failed
-
         remedy = "" if answer.code is Code.ERROR else f"; {answer.remedy}"  # no result file has its traceback
-        refusal = UnusableScenario(f"{files[0]} cannot be used: {answer.cause}{remedy}")
-        refusal.is_final = answer.code is Code.INVALID
-        raise refusal
-    return {file: _described([file], python, backend, ask)[file] for file in files}
-
-
-def _ask_child(
-    files: Sequence[str],
-    python: str,
-    backend: str | None,
-    kept: Mapping[str, str] | None = None,
-    model_config: ModelConfig = NOTHING,
-) -> "list[Description] | Failure":
-    from kerasbench.processes import questions  # late: where all is remembered, as in `list`, there is no child
-
-    return questions.describe(files, python, backend, kept or {}, model_config)
+        raise UnusableScenario(f"{files[0]} cannot be used: {answer.cause}{remedy}")
+    return {file: _described([file], python, backend, kept, model_config)[file] for file in files}
 
 
 def baselines(file: Path) -> dict[str, str]:
-    """Return the hash of each baseline next to a scenario's file, by its backend."""
-    beside = {backend: baseline_file(file, backend) for backend in backends.names()}
+    beside = {backend: scenario.baseline_file(file, backend) for backend in backends.names()}
     return {backend: _hash(baseline) for backend, baseline in beside.items() if baseline.is_file()}
 
 
 def _hash(file: Path, model_config: ModelConfig = NOTHING) -> str:
-    """Return a file's content hash; raise UnusableScenario where it cannot be read, or its name is no scenario's."""
     try:
         if not _is_model(file):
             scenario.require_scenario_name(file)
@@ -341,23 +284,22 @@ def _hash(file: Path, model_config: ModelConfig = NOTHING) -> str:
 
 def _cache_files(hashes: Mapping[Path, str]) -> dict[Path, Path]:
     """Return where each file's description is remembered, by what it is made of: name, content, and code here."""
-    makers = [scenario.content_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
+    makers = [scenario.source_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
     folder = Path(platformdirs.user_cache_dir("kerasbench")) / "descriptions"
     keys = {file: "\0".join([file.stem, file_hash, *makers]) for file, file_hash in hashes.items()}
     return {file: folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json" for file, key in keys.items()}
 
 
 def _read_cached(file: Path) -> Description | None:
-    # What was written here, under a name that says all of its contents, needs no msgspec, which is slow to load.
-    try:
+    try:  # what was written here, under a name that says all of its contents, needs no msgspec, which is slow to load
         return from_dict(Description, json.loads(file.read_bytes()))
     except (OSError, ValueError, TypeError, AttributeError):
         return None
 
 
 def _write_cached(file: Path, description: Description) -> None:
-    from kerasbench.files import replace  # late: mostly all is remembered
+    from kerasbench import files  # late: mostly all is remembered
 
     with suppress(OSError, ResultsError):  # a cache that cannot be written costs 50 ms the next time
         file.parent.mkdir(parents=True, exist_ok=True)
-        replace(file, json.dumps(dataclasses.asdict(description)).encode())
+        files.replace(file, json.dumps(asdict(description)).encode())

@@ -1,24 +1,23 @@
 """The configuration of a run, made of the settings of a command line or of Python: what all modes share."""
 
-import itertools
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
+from kerasbench import variants
 from kerasbench.errors import UsageError
 from kerasbench.plan import parse
 from kerasbench.processes import variables
-from kerasbench.protocol.columns import DTYPES, Environment, Fp32, Malloc, Options
+from kerasbench.protocol.columns import DEFAULT, Environment, Options
 from kerasbench.protocol.requests import DataKind, ModelConfig, ProtocolKind
 from kerasbench.protocol.stages import AGENDAS
 from kerasbench.results import run as saved
 from kerasbench.results.run import Effort, RunConfig
 from kerasbench.settings import Settings
+from kerasbench.variants.variant import Variant
 
-JIT = {"default": None, "on": True, "off": False}
-MALLOC: dict[str, Malloc | None] = {"default": None, "keep": "keep"}
 DATA: tuple[DataKind, ...] = get_args(DataKind)
-UNSAID = (None,)  # in place of the values of an option: its default alone
 
 
 def configured(asked: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
@@ -82,18 +81,24 @@ def _model_config(asked: Settings) -> ModelConfig:
 
 
 def options_of(asked: Settings) -> list[Options]:
-    """Cross what the settings name; ``native`` adds the baseline of each, ``warm_cache`` each with Keras once more."""
-    precisions: tuple[Fp32, ...] = get_args(Fp32)
-    crossing = itertools.product(
-        [JIT[parse.known("value of --jit", word, JIT)] for word in asked.jit] or UNSAID,
-        [parse.known("value of --dtype", word, DTYPES) for word in asked.dtype] or UNSAID,
-        [parse.known("value of --fp32", word, precisions) for word in asked.fp32] or [Options().fp32],
-        parse.counts(asked.threads, "--threads") or UNSAID,
-        [MALLOC[parse.known("value of --malloc", word, MALLOC)] for word in asked.malloc] or UNSAID,
-    )
-    plain = [Options(jit, dtype, fp32, threads, malloc=malloc) for jit, dtype, fp32, threads, malloc in crossing]
-    executions = parse.counts(asked.steps_per_execution, "--steps-per-execution") or UNSAID
-    keras = [replace(options, steps_per_execution=steps) for options in plain for steps in executions]
-    native = [replace(options, native=True) for options in plain if asked.native]  # the loop of a baseline is its own
-    warm = [replace(options, warm_cache=True) for options in keras if asked.warm_cache]
-    return list(dict.fromkeys([*keras, *native, *warm]))
+    """Cross what was chosen; a variant that is added stands beside all of these once more."""
+    plain = [DEFAULT]
+    for variant in variants.ALL:
+        if not variant.added and (words := asked.choices.get(variant.name)):
+            plain = [options.but(**{variant.name: value}) for options in plain for value in _values(variant, words)]
+    added = [
+        options.but(**{variant.name: True}, **dict.fromkeys(variant.drops))
+        for variant in variants.ALL
+        if variant.added and variant.name in asked.choices
+        for options in plain
+    ]
+    return list(dict.fromkeys([*plain, *added]))
+
+
+def _values(variant: Variant[Any], words: Sequence[str]) -> list[Any]:
+    if variant.words:
+        return [variant.words[parse.known(f"value of --{variant.flag}", word, variant.words)] for word in words]
+    try:
+        return variant.parse(words)
+    except ValueError as error:
+        raise UsageError(f"--{variant.flag} {error}") from None

@@ -1,5 +1,6 @@
 """How long a run will take, and which differences it will be able to see, by earlier runs on this machine."""
 
+import math
 import statistics
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -8,9 +9,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
+from kerasbench import variants
 from kerasbench.analysis import estimates
 from kerasbench.analysis.cases import HEADLINE
-from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL
+from kerasbench.analysis.estimates import CONFIDENCE, MIN_RATIOS, MIN_TRIALS_FOR_INTERVAL, LogEstimate
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
 from kerasbench.analysis.metrics import NS_PER_S
 from kerasbench.analysis.summary import Summary, summarize
@@ -30,8 +32,6 @@ TYPICAL_BORROWED = 2.2  # degrees of freedom, in committed results (benchmarks/m
 
 @dataclass(frozen=True)
 class RunScatter:
-    """How the ratios of a run scatter."""
-
     between: float = TYPICAL_SCATTER  # from block to block: the standard deviation of a ratio's logarithm
     borrowed: float = 0.0  # degrees of freedom that they lend each other; 0 where they are too few
     source: str = ""  # the file that tells it; empty for a guess
@@ -39,26 +39,20 @@ class RunScatter:
 
 @dataclass(frozen=True)
 class History:
-    """What earlier runs on this machine tell."""
-
     trial_s: dict[CaseKey, float] = field(default_factory=dict)  # a case's median trial, without others' turns
     scatter: RunScatter = RunScatter()
 
 
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
-    """Read the newest results of the same machine and protocol; files that cannot be read are passed over.
-
-    How long a trial takes is told by those that measured as much: those of ``--quick`` say nothing of long blocks.
-    """
+    """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
     durations: dict[CaseKey, list[float]] = {}
     scatter, family, protocol = None, family_of(planned), planned.effort.protocol
     for file, record in _newest(folder, machine, protocol.kind):
+        # Those of --quick measured less, and tell how ratios scatter alone.
         for trial in record.trials if record.config.effort.protocol == protocol else ():
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
-        in_turn = any(trial.block for trial in record.trials)  # older ones did not, and scatter more
-        if scatter is None and in_turn:
-            scatter = run_scatter(summarize(record), family, file.name)
+        scatter = scatter or run_scatter(summarize(record), family, file.name)
     if scatter is None:
         blocks = [ASSUMED[family].between_blocks(case.backend, HEADLINE) for case in planned.cases]
         scatter = RunScatter(max(blocks, default=TYPICAL_SCATTER))
@@ -66,15 +60,15 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
 
 
 def family_of(planned: Plan) -> Family:
-    """Return the family of the ratios that a plan is about; of several the one that scatters most."""
-    columns = [case.column for case in planned.cases if case.column.competes]
+    """Of the ratios that a plan is about; of several the one that scatters most."""
+    columns = [case.column for case in planned.cases if variants.competes(case.column)]
     if planned.config.paired or not columns:
         return Family.REPEATED
     return max(Family.of(columns[0], other) for other in columns)
 
 
 def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatter | None:
-    """Return how a family's ratios scatter: the medians over all that are compared; None before three blocks."""
+    """Take the medians over all of a family that are compared; None before three blocks."""
     ratios = [
         contrast.ratio
         for ranking in summary.rankings
@@ -82,26 +76,24 @@ def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatte
         if Family.of(contrast.under.column, contrast.over.column) is family
     ]
     # Those of one block, or over days, say nothing of another block.
-    scatters = [estimates.scatter(ratio) for ratio in ratios if ratio.has_interval and ratio.basis == "trials"]
-    if not scatters:
+    over_blocks = [ratio for ratio in ratios if ratio.has_interval and ratio.basis == "trials"]
+    if not over_blocks:
         return None
-    between, borrowed = map(statistics.median, zip(*scatters, strict=True))
+    between = statistics.median((ratio.log_error or 0.0) * math.sqrt(ratio.trials) for ratio in over_blocks)
+    borrowed = statistics.median(max(0.0, ratio.degrees - (ratio.trials - 1)) for ratio in over_blocks)
     return RunScatter(between, borrowed, source)
 
 
 def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tuple[Path, Run]]:
     with suppress(ResultsError):  # there are none
-        newest = islice(records(folder, lambda unread: None, newest_first=True), LOOKED_AT)
-        fitting = (
-            (file, record)
-            for file, record in newest
-            if record.machine.identity == machine.identity and record.config.effort.protocol.kind == kind
-        )
+        newest = islice(records(folder, lambda file, why: None, newest_first=True), LOOKED_AT)
+        wanted = (machine.identity, kind)
+        fitting = (pair for pair in newest if (pair[1].machine.identity, pair[1].config.effort.protocol.kind) == wanted)
         yield from islice(fitting, FILES)
 
 
 def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, float]:
-    """Return the minimum detectable effect after the fewest rounds and after the most; empty: too few for intervals."""
+    """After the fewest rounds and after the most; empty: too few for intervals."""
     together, least, most = comparisons(planned.cases), planned.effort.min_rounds, planned.effort.max_rounds
     if most < MIN_TRIALS_FOR_INTERVAL:
         return {}
@@ -111,8 +103,8 @@ def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, f
 
 
 def comparisons(cases: Sequence[Case]) -> int:
-    """Return how many ratios the larger table of a plan judges together: in each row all others to the fastest."""
-    rows = Counter(case.row for case in cases if case.column.competes)
+    """Count the ratios that the larger table of a plan judges together: in each row all others to the fastest."""
+    rows = Counter(case.row for case in cases if variants.competes(case.column))
     tables = Counter[bool]()
     for (*_, size, _), columns in rows.items():
         tables[size is None] += columns - 1
@@ -124,13 +116,13 @@ def minimum_detectable_effect(
 ) -> float:
     """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
 
-    It is one of so many that are judged together, and called at the latest by a t test at the level over their number.
-    Where there are enough of them, they lend each other degrees of freedom. All rounds are of one session, and sessions
-    differ by so much (a standard deviation of the logarithm).
+    It is one of so many that are judged together, and called at the latest by a t test at the level over their number;
+    enough of them lend each other degrees of freedom. ``between_sessions``: a standard deviation of the logarithm.
     """
     borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
     confidence = 1 - (1 - CONFIDENCE) / together
-    ratio = estimates.after(rounds, scatter.between, borrowed, between_sessions, confidence)
+    error, degrees = scatter.between / math.sqrt(rounds), borrowed + rounds - 1
+    ratio = LogEstimate(0.0, error, degrees, rounds, confidence=confidence, between_sessions=between_sessions)
     return estimates.detectable(ratio, effect) or 0.0
 
 
@@ -139,7 +131,7 @@ TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 15.0, 0.002, 0.01
 
 
 def typical_trial_s(case: Case) -> float:
-    """Guess a trial's duration, without the turns of others, before any has been timed: as long as it may take."""
+    """Without the turns of others: as long as it may take."""
     workload = case.selected.workload
     runs_epochs = case.protocol.agenda.in_full and not workload.predicts_only
     published_s = workload.epochs * (TYPICAL_EPOCH_S + TYPICAL_STEP_S * workload.steps) if runs_epochs else 0.0
@@ -147,10 +139,7 @@ def typical_trial_s(case: Case) -> float:
 
 
 class Eta:
-    """How long a run will take: what a case's trials have taken, else a guess, corrected by how others were guessed.
-
-    A row takes no further block when it is decided: at most so long.
-    """
+    """How long a run will take: what a case's trials have taken, else a guess, corrected by how others were guessed."""
 
     def __init__(self, planned: Plan, known_s: Mapping[CaseKey, float] | None = None) -> None:
         self._cases = planned.cases
@@ -163,7 +152,6 @@ class Eta:
         self._over: set[CaseKey] = set()
 
     def carried(self, record: Run) -> int:
-        """Count the trials that a run begins with, because it goes on with another one; return how many there are."""
         cases = {case.key: case for case in self._cases}
         known = [trial for trial in record.trials if trial.round and trial.case in cases]
         for trial in known:
@@ -171,7 +159,6 @@ class Eta:
         return len(known)
 
     def foreseen(self, cases: Collection[Case], block_s: float) -> None:
-        """Take in how long a block of these will take, by their first steps."""
         self._foreseen_s.update({case.key: block_s / len(cases) for case in cases})
 
     def ended(self, case: Case, trial: Trial) -> None:
@@ -186,7 +173,6 @@ class Eta:
             self._over.add(case.key)
 
     def decided(self, cases: Sequence[Case]) -> None:
-        """Expect no further trial of these."""
         self._over.update(case.key for case in cases)
 
     @property
@@ -198,12 +184,12 @@ class Eta:
 
     @property
     def most_s(self) -> float:
-        """How long it goes on at most: where no row is decided before its last round."""
+        """Where no row is decided before its last round."""
         return self._left_s(self._max_rounds)
 
     @property
     def least_s(self) -> float:
-        """How long it goes on at least: where every row is decided as soon as it can be."""
+        """Where every row is decided as soon as it can be."""
         return self._left_s(self._min_rounds)
 
     def _left_s(self, rounds: int) -> float:
@@ -211,11 +197,10 @@ class Eta:
         correction = sum(map(sum, self._spent_s.values())) / guessed_s if guessed_s else 1.0
         total_s = 0.0
         for case in self._cases:
-            spent = self._spent_s.get(case.key, [])
+            recent = self._spent_s.get(case.key, [])[-RECENT:]
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
-                recent = spent[-RECENT:]
                 trial_s = sum(recent) / len(recent) if recent else guess_s
-                first = case.options.warm_cache and not spent  # a process before them fills the caches
+                first = variants.prepares(case.options) and not recent  # a process before them fills the caches
                 total_s += trial_s * (first + max(0, rounds - self._rounds[case.key]))
         return total_s

@@ -1,11 +1,11 @@
 """A model that is alive in this process: saved with its rows, and then measured as any saved model is."""
 
-import dataclasses
 import json
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -36,7 +36,7 @@ def is_model(given: object) -> TypeGuard[Model]:
 
 
 def named(scenarios: object) -> list[str]:
-    """Return the names and files of scenarios; raise UsageError for models, and for a list that came out empty."""
+    """Raise UsageError for models, and for a list that came out empty."""
     if isinstance(scenarios, list | tuple) and any(map(is_model, scenarios)):
         raise UsageError("pass one model object at a time: run(model)")
     names = words("scenarios", scenarios)
@@ -47,25 +47,24 @@ def named(scenarios: object) -> list[str]:
 
 @contextmanager
 def with_live_model(settings: Settings, scenarios: object, data: object) -> Iterator[Settings]:
-    """Fill in scenarios and data; a live model is saved for as long as this lasts."""
     kind = data if isinstance(data, str) else "synthetic"
     if is_model(scenarios):
         with saved_model(scenarios, None if kind is data else data) as (file, rows, samples):
-            yield dataclasses.replace(settings, scenarios=[file], data=kind, rows=rows, samples=samples)
+            yield replace(settings, scenarios=[file], data=kind, rows=rows, samples=samples)
         return
     if kind is not data:
         raise UsageError("data=(x, y) is for a model object; a scenario has its own data")
-    yield dataclasses.replace(settings, scenarios=named(scenarios), data=kind)
+    yield replace(settings, scenarios=named(scenarios), data=kind)
 
 
 def is_gone(scenarios: Sequence[str]) -> bool:
-    """Tell whether a live model was measured whose file is gone: it lasts as long as its run."""
+    """Tell whether a live model was measured, whose file lasts as long as its run."""
     return any(Path(file).parent.name.startswith(FOLDER) and not Path(file).exists() for file in scenarios)
 
 
 @contextmanager
 def saved_model(model: Model, data: object = None) -> Iterator[tuple[str, str, int]]:
-    """Save a model, and its rows (x, y), for as long as this lasts: its file, that of the rows, how many there are."""
+    """Save a model, and its rows (x, y), for as long as this lasts: both files, and how many rows there are."""
     if not getattr(model, "built", True):
         raise UsageError("the model is not built: start it with keras.Input(shape), or call it on a batch first")
     with files.scratch_folder(FOLDER) as folder:
@@ -77,12 +76,10 @@ def saved_model(model: Model, data: object = None) -> Iterator[tuple[str, str, i
         except Exception as error:
             message = " ".join(str(error).split())[:200]
             raise UsageError(f"the model cannot be saved: {type(error).__name__}: {message}") from error
-        if data is None:
-            yield str(file), "", 0
-        else:
-            samples = write_rows(rows, data)
+        samples = 0 if data is None else write_rows(rows, data)
+        if samples:
             _without_dates(rows)
-            yield str(file), str(rows), samples
+        yield str(file), str(rows) if samples else "", samples
 
 
 def _without_dates(file: Path) -> None:
@@ -99,10 +96,6 @@ def _without_dates(file: Path) -> None:
 
 
 def write_rows(file: Path, data: object) -> int:
-    """Write (x, y) or (x, y, sample_weight) to a file, and return how many rows there are.
-
-    Each is an array or lists, tuples and dictionaries of arrays; kept as float32, int32 or uint8.
-    """
     import numpy as np
 
     if not isinstance(data, tuple) or len(data) not in (2, 3):

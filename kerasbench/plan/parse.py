@@ -37,7 +37,6 @@ def backend_names(given: Sequence[str]) -> list[str]:
 
 
 def device_labels(given: Sequence[str]) -> list[str]:
-    """Return the devices that were named, without repeats: ``gpu:0`` is ``gpu``."""
     labels = []
     for name in given:
         try:
@@ -88,17 +87,17 @@ def widths(given: Sequence[str]) -> list[float]:
 
 
 def inputs(given: Sequence[str]) -> list[Input]:
-    """Return ``tokens=1x128:int32`` and ``96x96x3`` as inputs."""
-    described = []
+    """Of ``tokens=1x128:int32`` and ``96x96x3``."""
+    described: dict[str, Input] = {}
     for text in given:
         match = INPUT.fullmatch(text.strip())
         sizes = [int(size) for size in match["shape"].split("x")] if match else []
         if match is None or 0 in sizes:
             raise UsageError(f"--input takes NAME=SIZE such as tokens=128:int32, or 96x96x3, not {text!r}")
-        described.append(Input(match["name"] or "", sizes, match["dtype"] or ""))
-    if len({described_input.name for described_input in described}) < len(described):
+        described[match["name"] or ""] = Input(match["name"] or "", sizes, match["dtype"] or "")
+    if len(described) < len(given):
         raise UsageError("--input: give each input once; if you give several, each needs its name")
-    return described
+    return [*described.values()]
 
 
 def size_bytes(given: str | float | None) -> int | None:

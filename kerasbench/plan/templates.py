@@ -24,7 +24,6 @@ def begin_file(file: Path) -> None:
 
 
 def begin_workflows(file: Path) -> list[Path]:
-    """Write the two workflows that measure pull requests and comment on them; return their files."""
     if not NAME_OF_WORKFLOW.fullmatch(file.stem):
         allowed = "letters, digits, dashes and underscores only, such as speed.yml"
         raise UsageError(f"{file}: a workflow's name has {allowed}")

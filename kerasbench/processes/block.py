@@ -9,7 +9,6 @@
 A child that is WAITING is parked: stopped, with its process group.
 """
 
-import dataclasses
 import errno
 import itertools
 import time
@@ -23,7 +22,7 @@ from kerasbench.files import scratch_folder
 from kerasbench.processes import group
 from kerasbench.processes.outcome import Outcome, Received, not_started, outcome_of
 from kerasbench.processes.process import Child, Limits, Listener
-from kerasbench.processes.variables import NOTHING, task_of
+from kerasbench.processes.variables import task_of
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU
 from kerasbench.protocol.measurement import Slice, Turn, encode_turn
 from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase
@@ -67,9 +66,7 @@ class PhaseEnded:
     phase: Phase
 
 
-class TrialState(StrEnum):
-    """Phases that the parent alone knows: the child says nothing now."""
-
+class TrialState(StrEnum):  # phases that the parent alone knows: the child says nothing now
     READY = "ready"  # for the first slice of a stage
     DONE = "done"
     FAILED = "failed"
@@ -86,7 +83,7 @@ class CycleEnded:
 
 @dataclass(frozen=True)
 class Tick:
-    """Some time has passed in which a display may be redrawn."""
+    """A display may be redrawn now."""
 
 
 BlockEvent = TrialStarted | PhaseStarted | PhaseEnded | CycleEnded | Tick
@@ -94,19 +91,12 @@ OnBlockEvent = Callable[[BlockEvent], None]
 
 
 def measure(
-    members: Sequence[BlockMember],
-    policy: BlockPolicy,
-    on_event: OnBlockEvent,
-    alone: bool,
-    kept: Mapping[str, str] = NOTHING,
+    members: Sequence[BlockMember], policy: BlockPolicy, on_event: OnBlockEvent, alone: bool, kept: Mapping[str, str]
 ) -> list[Outcome | None]:
-    """Measure columns side by side and return the outcome of each.
+    """Measure columns side by side; return the outcome of each, None where others have taken the memory or files.
 
-    None: it was not started, because the other columns have taken the memory, the processes or the open files.
-    ``alone``: each starts while no other runs, for cold figures, and gets ready for each stage so; else all do at once
-    but those on a card of CUDA's family, and only turns are taken alone. ``kept`` are the variables of the shell that
-    are passed through. Whatever is raised meanwhile (KeyboardInterrupt) stops all children and everything that they
-    have started, the parked ones too.
+    ``alone``: each starts, and gets ready for each stage, while no other runs, for cold figures; else all do at once
+    but those on a card of CUDA's family. Whatever is raised meanwhile stops all children and what they have started.
     """
     with ExitStack() as stack:
         try:
@@ -123,11 +113,8 @@ def measure(
     return [outcomes.get(index) for index in range(len(members))]
 
 
-# A GPU that has idled through the turns of other columns is back at its clocks after about so long.
-LEAD_IN_NS = 500_000_000
-
+LEAD_IN_NS = 500_000_000  # a GPU that idled through the turns of others is back at its clocks after about so long
 _ORDER = (PILOT, *STAGES)
-
 # A child that cannot be started for want of these may be when the others of its block have ended.
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
@@ -152,8 +139,7 @@ class _Column:
     told: TrialState | None = None
 
     def take(self, line: bytes) -> bool:
-        """Take in a line of its child; a column that waits says nothing."""
-        return self.state is not _State.WAITING and self.received.take(line)
+        return self.state is not _State.WAITING and self.received.take(line)  # one that waits says nothing
 
     def take_turn_message(self, message: Message) -> bool:
         """Note that a stage or a slice is ready, and park the child; return False if that could not come now."""
@@ -202,8 +188,7 @@ class _Column:
         if self.failure is not None:
             return Outcome([], 0, failure=self.failure, started_alone=started_alone)
         assert self.child is not None and self.child.exit is not None
-        outcome = outcome_of(self.child.exit, self.received, self.member.limits, started_alone)
-        return dataclasses.replace(outcome, had_turn=self.had_turn)
+        return outcome_of(self.child.exit, self.received, self.member.limits, started_alone, self.had_turn)
 
 
 @dataclass
@@ -221,16 +206,25 @@ class _Block:
         self.listener = self.stack.enter_context(Listener(self.tick))
 
     def start(self, members: Sequence[BlockMember]) -> None:
-        """Start the columns that fit, and have each come up to its first stage."""
         for index, member in enumerate(members):
             if index and not self.policy.fits():
                 continue
             column = _Column(index, member, Received())
             column.received.on_phase = partial(self._take_phase, column)
             column.received.on_turn = column.take_turn_message
-            self.columns.append(column)
             self.on_event(TrialStarted(member.label))
-            self._spawn(column)
+            try:
+                scratch = self.stack.enter_context(scratch_folder())
+                task = task_of(member.python, member.request, member.limits, column.received.token, self.kept, scratch)
+                column.child = self.stack.enter_context(Child(task, column.take, self.guard))
+            except OSError as error:
+                if error.errno in _SCARCE and any(other.lives for other in self.columns):
+                    continue
+                column.failure = not_started(error, member.python)
+            else:
+                column.child.begin()
+                self.listener.add(column.child)
+            self.columns.append(column)
             if self.runs_alone(column):
                 self.listener.listen()
         self.listener.listen()
@@ -294,26 +288,10 @@ class _Block:
                 self.listener.listen()
         self.listener.listen()
 
-    def _spawn(self, column: _Column) -> None:
-        member = column.member
-        try:
-            scratch = self.stack.enter_context(scratch_folder())
-            task = task_of(member.python, member.request, member.limits, column.received.token, self.kept, scratch)
-            column.child = self.stack.enter_context(Child(task, column.take, self.guard))
-        except OSError as error:
-            if error.errno in _SCARCE and any(other.lives for other in self.columns):
-                self.columns.remove(column)
-            else:
-                column.failure = not_started(error, member.python)
-        else:
-            column.child.begin()
-            self.listener.add(column.child)
-
     def _waiting(self, stage: str) -> list[_Column]:
         return [column for column in self.columns if column.waits_for(stage)]
 
     def _give_turn(self, column: _Column, stage: str, turn: Turn) -> None:
-        """Give one column its turn, unless it has gone, and wait until nobody runs."""
         if column.waits_for(stage):
             column.give(turn)
             self.listener.listen()

@@ -38,7 +38,6 @@ def has_ended(child: int) -> bool:
 
 
 def sweep(mark: str) -> None:
-    """Kill what carries the mark, such as a daemon in a session of its own."""
     for _ in range(SWEEPS):
         killed = False
         for number in psutil.pids():
@@ -56,16 +55,9 @@ GUARDIAN = Path(__file__).with_name("guardian.py")
 
 @contextmanager
 def guarded(python: str = sys.executable) -> Iterator[Callable[[str], None]]:
-    """Have a guardian stand by meanwhile, and return what tells it a line (guardian.py says which).
-
-    It has started when this returns: nothing that is measured pays for that.
-
-    Raises:
-        OSError: it cannot be started, or ends at once.
-    """
-    command = [python, "-I", "-S", str(GUARDIAN), MARK]
+    """Return what tells a guardian a line (guardian.py says which); raise OSError if it cannot be started."""
     with subprocess.Popen(
-        command,
+        [python, "-I", "-S", str(GUARDIAN), MARK],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -1,13 +1,12 @@
 """A trial from the parent's side: its limits, the messages that are believed, its outcome."""
 
-import dataclasses
 import errno
 import os
 import re
 import secrets
 import signal
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import msgspec
 
@@ -31,39 +30,25 @@ class Outcome:
     had_turn: bool = False  # it got as far as to be measured
 
 
-# A case's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long
-# hangs, even on a machine that has become busy. What takes seconds may still meet a cold disk.
-TIMES_THE_FIRST = 10.0
-# Of a first step, where no --timeout was given: torch takes up to a minute on two cores, and one that hangs for ever
-# shall not use up what a long trial may take.
-COMPILE_S = 240.0
-LEAST_TIMEOUT_S = 60.0
-# How long a block is to last is said of its slices: short epochs, of which a slice leaves out the beginning and what is
-# over at the end, have taken more than three times as long.
-TIMES_AS_LONG = 10.0
+TIMES_THE_FIRST = 10.0  # a case's later trial that takes so much longer hangs, even on a busy machine
+LEAST_TIMEOUT_S = 60.0  # what takes seconds may still meet a cold disk
+COMPILE_S = 240.0  # of a first step without a --timeout: torch takes up to a minute on two cores
+TIMES_AS_LONG = 10.0  # as its slices, in which a long trial's time is counted: short epochs have taken more than three
 LAST_LINES = 40  # of what a child printed: a traceback
 
 
 def trial_limits(
-    timeout_s: float | None,
-    memory_bytes: int | None,
-    kind: ProtocolKind,
-    first_trial_s: float | None,
-    long_s: float = 0.0,
+    timeout_s: float | None, memory_bytes: int | None, kind: ProtocolKind, first_s: float | None, long_s: float = 0.0
 ) -> Limits:
-    """Return a trial's limits. Unless a time was asked for, it follows from how long the case's first trial took.
-
-    ``long_s``: how long its slices last, where they are to last.
-    """
+    """``first_s``: what the case's first trial took. ``long_s``: how long its slices last, where they are to last."""
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
-    standard_s = AGENDAS[kind].timeout_s + TIMES_AS_LONG * long_s
-    if first_trial_s is not None:
-        follows_s = max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)
-        if follows_s < standard_s:
-            name = f"--timeout {follows_s:.0f} s, the default after a first trial of {first_trial_s:.1f} s"
-            return Limits(follows_s, name, memory_bytes, compile_s=COMPILE_S)
-    return Limits(standard_s, f"--timeout {standard_s:g} s, the default", memory_bytes, compile_s=COMPILE_S)
+    limit_s = AGENDAS[kind].timeout_s + TIMES_AS_LONG * long_s
+    name = f"--timeout {limit_s:g} s, the default"
+    if first_s is not None and (follows_s := max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_s)) < limit_s:
+        limit_s = follows_s
+        name = f"--timeout {limit_s:.0f} s, the default after a first trial of {first_s:.1f} s"
+    return Limits(limit_s, name, memory_bytes, compile_s=COMPILE_S)
 
 
 # Made once, at import: the process crashes if two threads let msgspec decode a type for the first time at once.
@@ -72,10 +57,9 @@ DECODER = msgspec.json.Decoder(Message)
 
 @dataclass
 class Received:
-    """The messages of one child, as they come in: those that begin with the token that its request brought it.
+    """The messages of one child that begin with the token of its request.
 
-    The token keeps out whatever a scenario writes to the pipe, well-formed or not. It is no secret to code that looks
-    for it in the worker's memory.
+    It keeps out what a scenario writes to the pipe, but is no secret to code that looks for it in the worker's memory.
     """
 
     on_phase: Callable[[str | Phase], None] = lambda phase: None  # the name of one that begins, or one that is over
@@ -86,7 +70,6 @@ class Received:
     answer: Message | None = None
 
     def take(self, line: bytes) -> bool:
-        """Take a line in and tell whether it was a message that could come."""
         token, _, encoded = line.partition(b" ")
         if token != self.token:
             return False
@@ -105,28 +88,27 @@ class Received:
         elif message.ready is not None or message.slice is not None:
             return self.on_turn(message)
         else:
-            self.answer = dataclasses.replace(message, failure=message.failure and shown(message.failure))
+            self.answer = replace(message, failure=message.failure and shown(message.failure))
         return True
 
 
-def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: bool = True) -> Outcome:
+def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: bool, had_turn: bool) -> Outcome:
     phases = received.phases
     if phases:  # what only the parent sees: before the interpreter's first line, and after the last message
         spawn = Phase("spawn", ended.spawned_ns, phases[0].start_ns)
         phases = [spawn, *phases, Phase("exit", phases[-1].end_ns, ended.spawned_ns + ended.wall_ns)]
-    outcome = Outcome(phases, ended.wall_ns, started_alone=started_alone)
+    outcome = Outcome(phases, ended.wall_ns, started_alone=started_alone, had_turn=had_turn)
     answer = Message() if received.answer is None or ended.broke_protocol else received.answer
     if answer.measurement is None:
         failure = answer.failure or failure_of(ended, received.begun, limits)
-        return dataclasses.replace(outcome, failure=failure)
+        return replace(outcome, failure=failure)
     used_bytes = max(answer.measurement.peak_rss_bytes, ended.exceeded_bytes or 0)
     if limits.memory_bytes is not None and used_bytes > limits.memory_bytes:
-        return dataclasses.replace(outcome, failure=_over_limit(used_bytes, limits.memory_bytes, "at its peak"))
-    return dataclasses.replace(outcome, measurement=answer.measurement)
+        return replace(outcome, failure=_over_limit(used_bytes, limits.memory_bytes, "at its peak"))
+    return replace(outcome, measurement=answer.measurement)
 
 
 def not_started(error: OSError, python: str) -> Failure:
-    """Say why there is no child: a disk that is full, too many processes, or a program that is not for this machine."""
     if error.errno in (errno.ENOEXEC, errno.EACCES, errno.ENOENT) and error.filename in (None, python):
         cause = f"{python} could not be started: {error.strerror}"
         remedy = "name another interpreter with --python, or recreate this one"
@@ -156,7 +138,7 @@ def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
         cause = f"left with exit status {ended.status} {where} without a result"
         failure = Failure(Code.CRASH, cause, "the scenario must not end the process")
     printed = ended.stderr.strip() or ended.stdout.strip()
-    return shown(dataclasses.replace(failure, phase=phase, detail="\n".join(printed.splitlines()[-LAST_LINES:])))
+    return shown(replace(failure, phase=phase, detail="\n".join(printed.splitlines()[-LAST_LINES:])))
 
 
 def _over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:
@@ -176,12 +158,9 @@ def _death(number: int, where: str, shortage: str) -> Failure:
 
 
 def shown(failure: Failure) -> Failure:
-    """Return a failure whose texts, which may come from a scenario, are fit for a terminal and a published file.
-
-    The user's home folder, whose name is mostly the user's own, is ``~`` in them.
-    """
+    """Make texts that may come from a scenario fit for a terminal and a published file, without the user's name."""
     home = os.path.expanduser("~").rstrip("/")
     pattern = re.compile(rf"(?<![\w./-]){re.escape(home)}(?=/)")
     texts = [printable(text) for text in (failure.cause, failure.remedy, failure.detail)]
     cause, remedy, detail = (pattern.sub("~", text) for text in texts) if home else texts
-    return dataclasses.replace(failure, cause=cause, remedy=remedy, detail=detail)
+    return replace(failure, cause=cause, remedy=remedy, detail=detail)

@@ -1,7 +1,6 @@
 """One child process: start it, hear it, park it, stop it in time or at its limit of memory, leave nothing of it behind.
 
-The messages come over a pipe of their own; stdout and stderr are read all the time, so that a talkative child
-never blocks, and only their ends are kept. The parent sleeps in ``select`` until a child has something to say.
+Messages come over a pipe of their own; stdout and stderr are read too, so that a talkative child never blocks.
 """
 
 import os
@@ -10,10 +9,10 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Self
+from typing import IO
 
 import psutil
 
@@ -26,21 +25,18 @@ SCARCE_SHARE = 0.05
 
 
 class MemoryWatch:
-    """Look once a second at what a child's process group holds, and at what the machine has left."""
-
     def __init__(self, group: int, limit_bytes: int | None) -> None:
         self._group = group
         self._limit_bytes = limit_bytes
         self.kills_before = linux.oom_kills()
-        self._looked_s: float | None = None
+        self._next_look_s = 0.0
         self.left_share = 1.0
         self.exceeded_bytes: int | None = None
 
     def exceeds(self) -> bool:
-        """Tell whether the child has been seen to hold more than it may, with a new look if a second has passed."""
         now_s = time.monotonic()
-        if self._looked_s is None or now_s - self._looked_s >= LOOK_S:
-            self._looked_s = now_s
+        if now_s >= self._next_look_s:
+            self._next_look_s = now_s + LOOK_S
             machine = psutil.virtual_memory()
             self.left_share = machine.available / machine.total
             if self._limit_bytes is not None and (held_bytes := group_bytes(self._group)) > self._limit_bytes:
@@ -67,12 +63,10 @@ def group_bytes(group: int) -> int:
 def shortage(before: Mapping[str, int | None], after: Mapping[str, int | None], left_share: float) -> str:
     """Return why memory is to blame for a SIGKILL that nobody admits to; empty if nothing says so.
 
-    ``left_share`` is how much of the machine's memory was available at the last look, at most a second before. It
-    stands for the killers that the kernel does not count: earlyoom, systemd-oomd, macOS.
+    What was left of it stands for the killers that the kernel does not count: earlyoom, systemd-oomd, macOS.
     """
     for place, earlier in before.items():
-        later = after[place]
-        if earlier is not None and later is not None and later > earlier:
+        if earlier is not None and (after[place] or 0) > earlier:
             return f"the kernel killed a process of {place}, whose memory was used up"
     return f"{100 * left_share:.1f} % of the machine's memory was left just before" if left_share < SCARCE_SHARE else ""
 
@@ -123,7 +117,7 @@ class Exit:
     compiled_long: bool = False  # it was stopped by the limit of compiling
 
 
-class Child:
+class Child(AbstractContextManager["Child"]):
     """One child, which waits for its request; a ``with`` leaves nothing of it.
 
     ::
@@ -141,8 +135,7 @@ class Child:
     ) -> None:
         self.exit: Exit | None = None
         self._request, self._limits = task.request, task.limits
-        self._on_line = on_line
-        self._guard = guard
+        self._on_line, self._guard = on_line, guard
         self._spawned_ns = time.monotonic_ns()
         self._ran_ns = 0
         self._since_ns: int | None = self._spawned_ns  # None: it is parked
@@ -153,17 +146,14 @@ class Child:
         self._partial = bytearray()
         self._mark = f"{os.getpid()}-{self._spawned_ns}"
         guard(f"+{self._mark}")
-        self._process, messages = _spawn(task, self._mark)
+        self._process, self._messages = _spawn(task, self._mark)
+        self.number = self._process.pid  # and that of the group which it leads
         guard(f"+{self.number}")
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input: IO[bytes] = self._process.stdin
         self._kept = {self._process.stdout: bytearray(), self._process.stderr: bytearray()}
-        self._messages = messages
-        self.open: set[IO[bytes]] = {messages, *self._kept}
+        self.open: set[IO[bytes]] = {self._messages, *self._kept}
         self._memory = MemoryWatch(self.number, task.limits.memory_bytes)
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *raised: object) -> None:
         if self.exit is None:
@@ -177,16 +167,10 @@ class Child:
         os.set_blocking(self._input.fileno(), False)
 
     @property
-    def number(self) -> int:
-        """Its process, and the group that it leads."""
-        return self._process.pid
-
-    @property
     def runs(self) -> bool:
         return self.exit is None and self._since_ns is not None
 
     def read(self, pipe: IO[bytes]) -> None:
-        """Take what there is in one of its open pipes, which is closed then if that was its end."""
         content = os.read(pipe.fileno(), READ_BYTES)
         if not content:
             self.open.discard(pipe)
@@ -215,7 +199,6 @@ class Child:
         group.send(self.number, signal.SIGCONT)
 
     def compiles(self, now: bool) -> None:
-        """Note whether it is in a phase of which most is compiling, from now on."""
         self._compiling_ns = self._spent_ns() if now else None
 
     def forgive(self, ns: int) -> None:
@@ -224,7 +207,6 @@ class Child:
             self._since_ns += ns
 
     def is_over(self) -> bool:
-        """Tell whether to end it: nothing more can be heard of it, or it may not go on."""
         self._timed_out = self._left_s() < 0
         if self._timed_out or self._broke_protocol or self._memory.exceeds():
             return True
@@ -235,7 +217,6 @@ class Child:
         return self._gone_ns is not None and (not self.open or now_ns - self._gone_ns > DRAIN_S * 1e9)
 
     def wait_s(self) -> float:
-        """Return after how long to ask again whether it is over, if nothing is heard of it before."""
         if self._gone_ns is not None:
             return DRAIN_S
         left_s = self._left_s() if self.runs else self._limits.timeout_s
@@ -245,7 +226,6 @@ class Child:
         return max(0.0, left_s)
 
     def end(self) -> None:
-        """Kill it with all that it started, reap it, and keep how it ended in ``exit``."""
         self._leave()
         stdout, stderr = (kept.decode("utf-8", "replace") for kept in self._kept.values())
         self.exit = Exit(
@@ -271,11 +251,9 @@ class Child:
         self._broke_protocol = self._broke_protocol or len(self._partial) > MAX_LINE_BYTES
 
     def _spent_ns(self) -> int:
-        """Return how long it has run, without the time in which it was parked."""
         return self._ran_ns + (0 if self._since_ns is None else time.monotonic_ns() - self._since_ns)
 
     def _left_s(self) -> float:
-        """Return how long it may go on, by the limit that comes first; below 0 if one is passed."""
         spent_ns = self._spent_ns()
         left_s = self._limits.timeout_s - spent_ns / 1e9
         if self._compiling_ns is None or self._limits.compile_s is None:
@@ -283,7 +261,6 @@ class Child:
         return min(left_s, self._limits.compile_s - (spent_ns - self._compiling_ns) / 1e9)
 
     def _leave(self) -> None:
-        """Kill its group and reap it, then what has left the group; close what leads to it."""
         try:
             group.kill(self.number)
             self._guard(f"-{self.number}")  # before it is reaped: from then on the number may be another's
@@ -297,20 +274,13 @@ class Child:
                     pipe.close()
 
 
-class Listener:
-    """Serves the pipes of all children that were added and have not ended; a ``with`` closes what it takes itself.
-
-    ``on_tick`` is called every ``poll_s`` at least.
-    """
+class Listener(AbstractContextManager["Listener"]):
+    """Serves the pipes of all children that were added and have not ended. Every ``poll_s`` at least, it ticks."""
 
     def __init__(self, on_tick: Callable[[], None] = lambda: None, poll_s: float = POLL_S) -> None:
-        self._on_tick = on_tick
-        self._poll_s = poll_s
+        self._on_tick, self._poll_s = on_tick, poll_s
         self._children: list[Child] = []
         self._selector = selectors.DefaultSelector()
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *raised: object) -> None:
         self._selector.close()
@@ -321,10 +291,7 @@ class Listener:
             self._selector.register(pipe, selectors.EVENT_READ, child)
 
     def listen(self) -> None:
-        """Take in what they say until none of them runs: each has been parked by what it said, or has ended.
-
-        Those that are over are ended, the parked ones too.
-        """
+        """Take in what they say until each has been parked by that, or has ended, and end those that are over."""
         while any(child.runs for child in self._children):
             over = [child for child in self._children if child.is_over()]
             for child in over:
@@ -362,7 +329,6 @@ def run(
 
 
 def _spawn(task: Task, mark: str) -> tuple["subprocess.Popen[bytes]", IO[bytes]]:
-    """Start the worker and return it with the end of its pipe on which its messages come."""
     read_end, write_end = os.pipe()
     messages = os.fdopen(read_end, "rb", buffering=0)
     try:

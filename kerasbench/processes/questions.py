@@ -1,12 +1,9 @@
-"""Questions to a child that are no trial: what a backend sees, what a file holds, what is installed.
-
-Nothing is measured yet, so several may be asked at once.
-"""
+"""Questions to children that are no trials. Nothing is measured yet, so several may be asked at once."""
 
 import sys
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import TypeVar
 
@@ -17,10 +14,9 @@ from kerasbench.processes import process
 from kerasbench.processes.outcome import Received, failure_of, not_started
 from kerasbench.processes.variables import NOTHING, clean, for_scratch, share_datasets
 from kerasbench.protocol import requests
-from kerasbench.protocol.columns import CPU, DEFAULT, GPU, Device, visible_cuda
+from kerasbench.protocol.columns import CPU, GPU, Device, visible_cuda
 from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.messages import Failure, Inventory, Message, ProbeReport
-from kerasbench.protocol.requests import CountRequest, FetchRequest, ModelConfig, Request
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -33,11 +29,7 @@ class GivenUp(Exception):
 
 
 def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_once: int) -> list[Answer]:
-    """Do the work for every item, each in a thread, and return the answers in the order of the items.
-
-    ``work`` gets a function that it calls again and again, as ``process.run`` does. When one fails, or Ctrl-C comes,
-    that function raises, which stops the others' children.
-    """
+    """Work in threads, each with a function to call again and again: it stops the others' children if one fails."""
     given_up = threading.Event()
 
     def tick() -> None:
@@ -47,13 +39,12 @@ def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_onc
     with ThreadPoolExecutor(at_once) as pool:
         try:
             running = [pool.submit(work, item, tick) for item in items]  # Ctrl-C may come here too
-            waiting: set[Future[Answer]] = set(running)
-            while waiting:
+            while True:
                 # Not for ever: a signal that comes just before a thread begins to wait is not heeded until it wakes.
-                done, waiting = wait(waiting, timeout=WAKE_S, return_when=FIRST_EXCEPTION)
-                for future in done:
-                    future.result()  # raises what it raised
-            return [future.result() for future in running]
+                done, waiting = wait(running, WAKE_S, FIRST_EXCEPTION)
+                answers = [future.result() for future in running if future in done]  # raises what one raised
+                if not waiting:
+                    return answers
         except BaseException:
             given_up.set()
             pool.shutdown(wait=False, cancel_futures=True)
@@ -61,15 +52,12 @@ def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_onc
 
 
 # For how long a child may answer each kind of request, and what it does meanwhile.
-TIMES: dict[type[Request], tuple[float, str]] = {
-    requests.ProbeRequest: (
-        120.0,
-        "importing a backend",
-    ),  # a cold import of TensorFlow from a slow disk takes half a minute
+TIMES: dict[type[requests.Request], tuple[float, str]] = {
+    requests.ProbeRequest: (120.0, "importing a backend"),  # TensorFlow's takes half a minute from a slow disk
     requests.InventoryRequest: (60.0, "looking at what is installed"),
     requests.DescribeRequest: (60.0, "describing scenario files"),
-    CountRequest: (120.0, "counting operations"),  # like a probe, and two steps of eight samples
-    FetchRequest: (1800.0, "loading a data set"),  # CIFAR-100's 170 MB over a slow line
+    requests.CountRequest: (120.0, "counting operations"),  # like a probe, and two steps of eight samples
+    requests.FetchRequest: (1800.0, "loading a data set"),  # CIFAR-100's 170 MB over a slow line
 }
 
 
@@ -82,58 +70,50 @@ def probe(
 
 
 def with_chip(report: ProbeReport, chip: str) -> ProbeReport:
-    """Return a report of a Mac with its chip's name on the GPU, which frameworks call METAL, or nothing."""
+    """Call a Mac's GPU by the name of its chip; frameworks say METAL, or nothing."""
     devices = [replace(device, name=chip or device.name) if device.kind == GPU else device for device in report.devices]
     return replace(report, devices=devices)
 
 
 def inventory(python: str, on_tick: Tick = lambda: None) -> Inventory | Failure:
-    """Ask an interpreter what is installed there; nothing is imported."""
     return _ask(python, requests.InventoryRequest(), {}, lambda answer: answer.inventory, on_tick=on_tick)
 
 
 def describe(
-    files: Sequence[str],
-    python: str,
-    backend: str | None = None,
-    kept: Mapping[str, str] = NOTHING,
-    model_config: ModelConfig = requests.NOTHING,
+    files: Sequence[str], python: str, backend: str | None, kept: Mapping[str, str], model_config: requests.ModelConfig
 ) -> list[Description] | Failure:
-    """Ask what is in each scenario file or model; ``backend`` is for files that use keras at their top."""
+    """``backend`` is for files that use keras at their top."""
     variables = backends.get(backend).ALWAYS if backend else {}
     request = requests.DescribeRequest(list(files), model_config)
     return _ask(python, request, variables, lambda answer: answer.descriptions, kept)
 
 
 def fetch(file: str, workload: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
-    """Have a workload's real rows downloaded and checked; return the data set's title."""
     variables = backends.get(backend).ALWAYS
-    return _ask(python, FetchRequest(file, workload), variables, lambda answer: answer.fetched, kept)
+    return _ask(python, requests.FetchRequest(file, workload), variables, lambda answer: answer.fetched, kept)
 
 
-def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
-    """Have the floating-point operations counted that a training step takes for each sample."""
+def count(request: requests.CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
     counting = backends.get(backends.counting())
-    variables = counting.ALWAYS | counting.environment(Device(CPU), DEFAULT, "")
+    variables = counting.ALWAYS | counting.environment(Device(CPU), "")
     return _ask(python, request, variables, lambda answer: answer.counted, kept)
 
 
 def _ask(
     python: str,
-    request: Request,
+    request: requests.Request,
     variables: Mapping[str, str],
     wanted: Callable[[Message], Answer | None],
     kept: Mapping[str, str] = NOTHING,
     on_tick: Tick = lambda: None,
 ) -> Answer | Failure:
-    """Have a child answer one request; ``wanted`` takes the answer out of its message."""
     timeout_s, purpose = TIMES[type(request)]
     limit = f"the limit of {timeout_s:g} s for {purpose}"
     limits = process.Limits(timeout_s, limit, remedy="find out what takes so long")
     received = Received()
     try:
         with scratch_folder() as scratch:
-            if isinstance(request, FetchRequest):
+            if isinstance(request, requests.FetchRequest):
                 share_datasets(scratch)
             environment = {**clean(python, kept), **for_scratch(scratch), **variables}
             task = process.Task(python, environment, received.token + b" " + requests.encode_request(request), limits)

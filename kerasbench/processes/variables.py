@@ -5,19 +5,18 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.errors import UsageError
 from kerasbench.processes.group import MARK
 from kerasbench.processes.process import SAFE_PATH, Limits, Task
-from kerasbench.protocol.columns import BELOW, CPU, DEFAULT, VISIBILITY, Device
-from kerasbench.protocol.malloc import KEEPS_MEMORY
+from kerasbench.protocol.columns import BELOW, CPU, VISIBILITY, Device
 from kerasbench.protocol.requests import TrialRequest, encode_request
 
-# A child inherits what leads it to its files, libraries, devices and the network; what only makes a library quicker or
-# slower, or another one than it would be, stays out, unless a user names it.
+# What leads a child to its files, libraries, devices and the network, not what makes a library quicker or slower.
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
     *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "CONDA_PREFIX"),
@@ -31,13 +30,11 @@ PASSED_ON = (
     "HSA_OVERRIDE_GFX_VERSION*",  # without it, ROCm does not run at all on the cards that need it
     *("PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONUTF8", "PYTHONIOENCODING"),
 )
-# Where CUDA and ROCm keep what they have compiled for this very card, and MIOpen which of its kernels it has found to
-# be the quickest: a first step is to find them empty. Metal's cache has no such variable.
+# Of CUDA, ROCm and MIOpen, which a first step is to find empty; Metal's cache has no such variable.
 CACHES = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "AMD_COMGR_CACHE_DIR")
 # These lead one interpreter to its packages, and another one astray.
 OF_THIS_INTERPRETER = ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__")
-# What is known to change devices, threads, precision, compilation, kernels, allocators, caches or the number of epochs,
-# beside each backend's VARIABLES: none of it reaches a child, and the doctor names what is set.
+# Known to do so, beside each backend's VARIABLES: none of it reaches a child, and the doctor names what is set.
 CHANGE_FIGURES = (
     *("ATEN_*", "CC", "CXX", "CFLAGS", "CXXFLAGS", "CUBLAS*", "CUDNN_*", "DNNL_*", "DYLD_*", "GLIBC_TUNABLES"),
     *("CUDA_CACHE_*", "CUDA_DEVICE_*", "CUDA_DISABLE_*", "CUDA_FORCE_*", "CUDA_LAUNCH_*", "CUDA_MODULE_*"),
@@ -47,8 +44,8 @@ CHANGE_FIGURES = (
     *("PYTHONOPTIMIZE", "PYTHONTRACEMALLOC", "PYTHON_GIL", "PYTHON_JIT", "ROCBLAS_*", "ROCR_*", "TCMALLOC_*"),
     *("TRITON_*", "VECLIB_*", "XLA_*"),
 )
-# These begin like others that matter. Terraform's may hold its tokens and passwords, which nobody wants to publish;
-# images of containers say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
+# They begin like these. Terraform's may hold tokens and passwords, which nobody wants to publish; images of containers
+# say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
 HARMLESS = ("TF_CLI_*", "TF_TOKEN_*", "TF_VAR_*", "*_VERSION", "KERAS_HOME")
 KEEP = "--keep-env"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -58,13 +55,11 @@ NOTHING: Mapping[str, str] = MappingProxyType({})
 def clean(
     python: str = sys.executable, kept: Mapping[str, str] = NOTHING, inherited: Mapping[str, str] = os.environ
 ) -> dict[str, str]:
-    """Return the inherited variables that a child of an interpreter needs, and those that a user has passed through."""
     passed_on = PASSED_ON + OF_THIS_INTERPRETER if python == sys.executable else PASSED_ON
     return {name: value for name, value in inherited.items() if _matches(name, passed_on)} | dict(kept)
 
 
 def held_back(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    """Return the inherited variables that change figures, and therefore do not reach a child."""
     known = (*CHANGE_FIGURES, *(variable for name in backends.names() for variable in backends.get(name).VARIABLES))
     kept_out = sorted(inherited.keys() - clean(inherited=inherited).keys())
     return {name: inherited[name] for name in kept_out if _matches(name, known) and not _matches(name, HARMLESS)}
@@ -92,13 +87,14 @@ def require_same(kept: Mapping[str, str], inherited: Mapping[str, str] = os.envi
             raise UsageError(f"the interrupted run let in {name}={value}, which {here}; set it so again to go on")
 
 
+@cache
 def own_names() -> frozenset[str]:
     """Return the variables that kerasbench sets for every trial, or heeds in a way of its own."""
     names = {MARK, SAFE_PATH, BELOW, *VISIBILITY, *for_scratch("")}
     for backend in map(backends.get, backends.names()):
         names |= backend.ALWAYS.keys()
         for device in (Device(CPU), Device("cuda")):
-            names |= backend.environment(device, DEFAULT, "").keys()
+            names |= backend.environment(device, "").keys()
     return frozenset(names)
 
 
@@ -118,13 +114,8 @@ def share_datasets(folder: str) -> None:
 
 
 def for_scratch(folder: str, caches: str = "") -> dict[str, str]:
-    """Return the variables that make a child keep its files and caches in one folder and show where a crash happened.
-
-    ``caches``: another folder, for what CUDA and ROCm compile.
-
-    A private KERAS_HOME, because an existing keras.json overrides floatx and the image data format even where
-    KERAS_BACKEND is set.
-    """
+    """``caches``: another folder, for what CUDA and ROCm compile."""
+    # KERAS_HOME, because a keras.json overrides floatx and the image data format even where KERAS_BACKEND is set.
     kept = dict.fromkeys(("KERAS_HOME", "TMPDIR"), folder) | dict.fromkeys(CACHES, caches or folder)
     return kept | {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
 
@@ -134,9 +125,9 @@ def task_of(
 ) -> Task:
     backend, caches = backends.get(request.backend), request.caches or scratch
     variables = clean(python, kept) | for_scratch(scratch, caches)
-    variables |= backend.ALWAYS | backend.environment(request.device, request.options, caches)
-    if request.options.malloc:
-        variables |= KEEPS_MEMORY
+    variables |= backend.ALWAYS | backend.environment(request.device, caches)
+    for variant, value in variants.chosen(request.options):
+        variables |= variant.variables(value, backend, caches)
     if request.data == "real":
         share_datasets(scratch)
     return Task(python, variables, token + b" " + encode_request(request), limits)

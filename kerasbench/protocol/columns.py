@@ -7,10 +7,10 @@ import dataclasses
 import os
 import platform
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal
 
 CPU = "cpu"
 GPU = "gpu"
@@ -87,14 +87,11 @@ def has_glibc() -> bool:
     return platform.libc_ver()[0] == "glibc"
 
 
-Fp32 = Literal["ieee", "tf32", "framework-default"]
 Axis = Literal["batch", "width"]
 AXES: tuple[Axis, ...] = ("batch", "width")
-IEEE = "ieee"
-Malloc = Literal["keep"]
-MIXED = "mixed"  # a backend's operations differ: torch's default multiplies in full and convolves in TF32
+Value = bool | int | float | str
+IEEE = "ieee"  # how float32 products are rounded where nothing else is chosen
 AT = "@"  # stands before the label of an interpreter
-DTYPES = ("float32", "float16", "bfloat16", "float64", "mixed_float16", "mixed_bfloat16")
 
 
 @dataclass(frozen=True)
@@ -120,59 +117,82 @@ class Size:
         return self != other and all(a >= b for a, b in zip(self.order, other.order, strict=True))
 
 
-@dataclass(frozen=True)
-class Options:
-    """How a case is measured."""
+class Options(Mapping[str, Value]):
+    """What a case has that its backend has not by default, by name: choices, and in a sweep its size.
 
-    jit: bool | None = None  # whether the training step is compiled; None: the backend's default on the device
-    dtype: str | None = None  # the Keras dtype policy; None: Keras' default, float32, or what the scenario sets
-    fp32: Fp32 = "ieee"  # whether a GPU may round the factors of float32 products to TF32's ten bits
-    threads: int | None = None  # how many processors the child may use; None: all
-    batch: int | None = None  # the size in a sweep, with width
-    width: float | None = None
-    native: bool = False  # the scenario's native baseline, in the backend's own framework, without Keras
-    control: bool = False  # the same case a second time, which should measure the same
-    environment: str = ""  # the label of the interpreter that runs it, if it has one
-    steps_per_execution: int | None = None  # steps between two looks of `fit`; None: as the scenario has it
-    batch_size: int | None = None  # where it is a column of its own; None: as the workload has it
-    warm_cache: bool = False  # it finds what earlier processes of the run have compiled
-    malloc: Malloc | None = None  # keep: freed memory stays with the process (Linux); None: as the system does it
+    Beside these ``environment``, the label of the interpreter that runs it, and ``control``: the same a second time,
+    which should measure the same. What is None is not there.
+    """
+
+    def __init__(self, **chosen: Value | None) -> None:
+        self._chosen = {name: value for name in sorted(chosen) if (value := chosen[name]) is not None}
+        self._hash = hash(tuple(self._chosen.items()))
+
+    def __getitem__(self, name: str) -> Value:
+        return self._chosen[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._chosen)
+
+    def __len__(self) -> int:
+        return len(self._chosen)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __repr__(self) -> str:
+        return f"Options({', '.join(f'{name}={value!r}' for name, value in self._chosen.items())})"
+
+    def but(self, **changes: Value | None) -> "Options":
+        return Options(**{**self._chosen, **changes})
+
+    @property
+    def environment(self) -> str:
+        return str(self.get("environment", ""))
+
+    @property
+    def control(self) -> bool:
+        return "control" in self
+
+    @property
+    def choices(self) -> dict[str, Value]:
+        """What was chosen of variants."""
+        return {name: value for name, value in self._chosen.items() if name not in APART}
 
     @property
     def label(self) -> str:
         """What differs from the default, ``@keras-3.14 jit=off batch=64``; empty where nothing does."""
-        differing = _label(
-            {
-                "jit": None if self.jit is None else ("on" if self.jit else "off"),
-                "dtype": self.dtype,
-                "fp32": None if self.fp32 == "ieee" else self.fp32,
-                "threads": self.threads,
-                "malloc": self.malloc,
-                "steps-per-execution": self.steps_per_execution,
-                "batch-size": self.batch_size,
-                "native": "on" if self.native else None,
-                "warm-cache": "on" if self.warm_cache else None,
-                "control": "on" if self.control else None,
-            }
-        )
         environment = f"{AT}{self.environment}" if self.environment else ""
-        return " ".join(part for part in (environment, differing, self.size.label if self.size else "") if part)
+        control = "control=on" if self.control else ""
+        parts = (environment, _label(self.choices), control, self.size.label if self.size else "")
+        return " ".join(filter(None, parts))
 
     @property
     def unsized(self) -> "Options":
         """The same outside of a sweep: what the cases of a series have in common."""
-        return dataclasses.replace(self, batch=None, width=None) if self.size else self  # nearly always itself
+        return self.but(batch=None, width=None) if self.size else self  # nearly always itself
 
     @property
     def size(self) -> Size | None:
-        return None if self.batch is None and self.width is None else Size(self.batch, self.width)
+        batch, width = self.get("batch"), self.get("width")
+        if batch is None and width is None:
+            return None
+        return Size(None if batch is None else int(batch), None if width is None else float(width))
 
     def at(self, size: Size) -> "Options":
-        return dataclasses.replace(self, batch=size.batch, width=size.width)
+        return self.but(batch=size.batch, width=size.width)
 
 
-def _label(parts: Mapping[str, object]) -> str:
-    return " ".join(f"{name}={value}" for name, value in parts.items() if value is not None)
+APART = ("batch", "control", "environment", "width")  # what is no variant
+
+
+def _label(parts: Mapping[str, Value | None]) -> str:
+    words = {True: "on", False: "off"}
+    return " ".join(
+        f"{name.replace('_', '-')}={words[value] if isinstance(value, bool) else value}"
+        for name, value in parts.items()
+        if value is not None
+    )
 
 
 DEFAULT = Options()
@@ -221,19 +241,13 @@ class Column:
     def environment(self) -> Environment:
         return Environment(self.backend, self.options.environment)
 
-    @property
-    def competes(self) -> bool:
-        """Whether it is asked who is fastest: no baseline, nothing that repeats another column."""
-        options = self.options
-        return not (options.native or options.control or options.warm_cache)
-
     @cached_property
     def paired(self) -> "Column":
         """What it has in common with the version that it is compared with."""
-        return self.with_options(environment="", control=False)
+        return self.with_options(environment=None, control=None)
 
-    def with_options(self, **changes: Any) -> "Column":
-        return dataclasses.replace(self, options=dataclasses.replace(self.options, **changes))
+    def with_options(self, **changes: Value | None) -> "Column":
+        return dataclasses.replace(self, options=self.options.but(**changes))
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Literal, Self
 
-from kerasbench.protocol.columns import Malloc
 from kerasbench.protocol.requests import Sizes
 from kerasbench.protocol.stages import ALL, BUILD, EPOCH, ON_BATCH, STAGES, STAND, TRAIN
 
@@ -253,7 +252,9 @@ class Resolved:
     recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
     steps_per_execution: int = 1  # training steps between two looks of `fit`
     subnormals: Literal["", "flushed", "kept"] = ""  # flushed: they are taken for zero; empty: not recorded
-    malloc: Malloc | None = None  # keep: freed memory stays with the process; None: it may go back to the system
+    malloc: Literal["keep"] | None = (
+        None  # keep: freed memory stays with the process; None: it may go back to the system
+    )
     cached: int | None = 0  # files with compiled programs of earlier processes that were read; None: nobody knows
 
 

@@ -199,7 +199,7 @@ Request = CountRequest | TrialRequest | ProbeRequest | InventoryRequest | Descri
 
 def encode_request(request: Request) -> bytes:
     fields = {"kind": type(request).__name__, **dataclasses.asdict(request)}
-    return json.dumps(fields).encode() + b"\n"
+    return json.dumps(fields, default=dict).encode() + b"\n"
 
 
 def decode_request(line: bytes) -> Request:
@@ -221,6 +221,8 @@ def from_dict(kind: type[Data], fields: Mapping[str, Any]) -> Data:
 def _rebuilt(hint: Any, value: Any) -> Any:
     if get_origin(hint) is UnionType and isinstance(value, dict):
         hint = next(kind for kind in get_args(hint) if dataclasses.is_dataclass(kind))
+    if hint is Options:
+        return Options(**value)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return from_dict(hint, value)
     if get_origin(hint) is list:

@@ -20,7 +20,7 @@ class Stage:
     name: str
     phase: str  # of the trial
     counts: str  # what a slice counts
-    unit: str  # the field of runs.sizes.Units that says how long one of these takes
+    unit: str  # the key of runs.sizes.Units that says how long one of these takes
     left_out: str = "calls"  # what a warning calls it
     lead: int | None = None  # so many of them come before the slices; None: as many calls as a row warms up with
     room: float = 1 / 6  # of the time that a column may take (Protocol.column_max_ns); with less it is left out

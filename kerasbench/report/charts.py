@@ -4,11 +4,12 @@ import itertools
 import statistics
 from collections.abc import Iterable, Sequence
 
+from kerasbench import variants
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column
-from kerasbench.report.kinds import FEW, by_kind, compared, kind_of, relative, winner
-from kerasbench.report.sections import TORN, Bar, BarChart, BarGroup, Dot, DotChart, DotLine, Look, Piece
+from kerasbench.report.kinds import FEW, by_kind, compared, grouped, kind_of, relative, winner
+from kerasbench.report.sections import TORN, Bar, BarChart, DotChart, Group, Look, Piece
 from kerasbench.report.words import multiple, names, span, timed_in, times, took
 from kerasbench.results.run import Run
 from kerasbench.text import count, whole_gib
@@ -43,7 +44,6 @@ def looks_of(backends: Sequence[str]) -> list[Look]:
 
 
 def where(record: Run) -> str:
-    """Return the machine and the date, as a caption says them."""
     machine = record.machine
     parts = [machine.chip, count(machine.cores, "logical CPU"), whole_gib(machine.memory_bytes), *machine.gpus]
     return f"{', '.join(parts)}, {record.started[:10]}"
@@ -54,7 +54,7 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     ranked = compared(findings.plain)
     if not ranked:
         return None
-    columns = [column for column in findings.plain.columns if column.competes]
+    columns = [column for column in findings.plain.columns if variants.competes(column)]
     called, seen = names(columns), looks(columns)
     groups = []
     for row, ranking in ranked:
@@ -68,37 +68,28 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     what, place = f"Time per {timed_in(row for row, _ in ranked)}, relative to the fastest", where(findings.record)
     if len(ranked) <= FEW:
         return bars(title, f"{what} (shorter is better). {place}.", groups)
-    legend = {called[column]: look for column, look in seen.items()}
-    kinds: dict[str, list[DotLine]] = {}
-    for (row, _), (label, drawn) in zip(ranked, groups, strict=True):
-        dots = [Dot(bar.backend, legend[bar.name], bar.size, bar.low, bar.high, f"{label}, {bar.tip}") for bar in drawn]
-        kinds.setdefault(kind_of(row), []).append(DotLine(label, dots))
+    kinds = grouped(
+        (kind_of(row), (label, [bar._replace(tip=f"{label}, {bar.tip}") for bar in drawn]))
+        for (row, _), (label, drawn) in zip(ranked, groups, strict=True)
+    )
     intervals = " Lines: 95 % intervals." if any(bar.low is not None for _, drawn in groups for bar in drawn) else ""
     caption = f"{what}: 1× is the fastest, further left is better. Logarithmic scale.{intervals} {place}."
-    return DotChart(title, caption, list(kinds.items()), list(legend.items()))
+    return DotChart(title, caption, list(kinds.items()), [(called[column], seen[column]) for column in columns])
 
 
 def bar(
     name: str, look: Look, place: Place, metric: str, contrast: Contrast | None, strong: bool, rounds: int | None = None
 ) -> Bar:
     """Return the bar of a case relative to another; without a contrast it is what others are relative to."""
-    estimate, ratio = place.estimate(metric), contrast.ratio if contrast else None
+    estimate, ratio = place.case.estimate(metric), contrast.ratio if contrast else None
     text = times(ratio) if ratio else took(estimate, metric) if estimate else ""
     rounds = rounds or (ratio.trials if ratio else place.row.rounds)
-    return Bar(
-        name,
-        text,
-        [Piece(name, ratio.value if ratio else 1.0, look.colour)],
-        place.column.backend,
-        ratio.low if ratio else None,
-        ratio.high if ratio else None,
-        strong,
-        look.opacity,
-        tip=f"{name}: {text}, {count(rounds, 'round')}",
-    )
+    low, high = (ratio.low, ratio.high) if ratio else (None, None)
+    pieces, tip = [Piece(ratio.value if ratio else 1.0, look)], f"{name}: {text}, {count(rounds, 'round')}"
+    return Bar(name, text, pieces, place.column.backend, low, high, strong, tip)
 
 
-def bars(title: str, caption: str, groups: Sequence[tuple[str, Sequence[Bar]]]) -> BarChart:
+def bars(title: str, caption: str, groups: Sequence[Group]) -> BarChart:
     """Return bars on one scale, from zero; what is beyond TORN is torn."""
     drawn = [bar for _, group in groups for bar in group]
     inside = [bar for bar in drawn if bar.size <= TORN]
@@ -106,7 +97,7 @@ def bars(title: str, caption: str, groups: Sequence[tuple[str, Sequence[Bar]]]) 
     end = TORN if torn else max(1.0, *(max(bar.size, min(bar.high or 0.0, 1.5 * bar.size)) for bar in inside)) * ROOM
     caption = f"{caption} Lines: 95 % intervals." if any(bar.low is not None for bar in drawn) else caption
     caption = f"{caption} A torn bar is longer than {TORN:.0f}×." if torn else caption
-    return BarChart(title, caption, [BarGroup(label, group, end) for label, group in groups])
+    return BarChart(title, caption, groups, end=end)
 
 
 def kinds(findings: Findings) -> DotChart | None:
@@ -114,7 +105,7 @@ def kinds(findings: Findings) -> DotChart | None:
     grouped = by_kind(compared(findings.plain))
     if len(grouped) < 2:
         return None
-    columns = [column for column in findings.plain.columns if column.competes]
+    columns = [column for column in findings.plain.columns if variants.competes(column)]
     called, seen = names(columns), looks(columns)
     lines = []
     for kind, ranked in grouped.items():
@@ -124,8 +115,8 @@ def kinds(findings: Findings) -> DotChart | None:
             if ratios:
                 value = statistics.geometric_mean(ratios)
                 tip = f"{kind}, {called[column]}: {span(ratios, multiple)}, {count(len(ratios), 'workload')}"
-                dots.append(Dot(column.backend, seen[column], value, None, None, tip))
-        lines.append(DotLine(f"{kind} ({len(ranked)})", dots))
+                dots.append(Bar("", "", [Piece(value, seen[column])], column.backend, tip=tip))
+        lines.append((f"{kind} ({len(ranked)})", dots))
     what = timed_in(row for ranked in grouped.values() for row, _ in ranked)
     caption = f"Time per {what}, relative to the fastest of each workload: further left is better."
     caption += f" Geometric means over workloads. {where(findings.record)}."

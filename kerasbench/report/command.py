@@ -3,10 +3,9 @@
 import shlex
 from collections.abc import Iterator, Sequence
 
-from kerasbench.protocol.columns import DEFAULT, Options
+from kerasbench import variants
+from kerasbench.protocol.columns import Options
 from kerasbench.results.run import QUICK, RIGOROUS_ROUNDS, RunConfig
-
-NAMES = ("jit", "dtype", "fp32", "threads", "malloc", "steps_per_execution")  # of options that make configurations
 
 
 def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> str:
@@ -46,21 +45,11 @@ def rounds_of(config: RunConfig) -> Iterator[str]:
         yield "--control"
 
 
-def _flag(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _options(options: Sequence[Options]) -> Iterator[str]:
-    for name in NAMES:
-        values = list(dict.fromkeys(getattr(option, name) for option in options))
-        if values != [getattr(DEFAULT, name)]:
-            yield from (_flag(name), ",".join(_word(value) for value in values))
-    for name in ("native", "warm_cache"):
-        if any(getattr(option, name) for option in options):
-            yield _flag(name)
-
-
-def _word(value: object) -> str:
-    if isinstance(value, bool):
-        return "on" if value else "off"
-    return "default" if value is None else str(value)
+    for variant in variants.ALL:
+        values = list(dict.fromkeys(variant.of(option) for option in options))
+        if variant.option is None or values == [None]:
+            continue
+        yield variant.option.flag
+        if not variant.added:
+            yield ",".join(map(variant.word, values))

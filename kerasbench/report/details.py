@@ -3,9 +3,12 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
 
-from kerasbench.analysis.cases import Row
+from kerasbench import variants
+from kerasbench.analysis.cases import PREDICTED_ONE, Row
 from kerasbench.analysis.contrasts import apart, by_session
+from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.analysis.published import PublishedSide, figures
@@ -13,81 +16,88 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column
 from kerasbench.protocol.messages import Code
-from kerasbench.report import words
 from kerasbench.report.answer import CAUSES
 from kerasbench.report.contrasts import table, takes
-from kerasbench.report.kinds import ordered
+from kerasbench.report.kinds import grouped, ordered
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, number, texts
-from kerasbench.report.words import listed, multiple, names, percent, span, three_digits, timed_in, times
+from kerasbench.report.words import (
+    as_given,
+    listed,
+    multiple,
+    names,
+    percent,
+    span,
+    three_digits,
+    timed_in,
+    times,
+    with_range,
+)
 from kerasbench.results.merge import Merged
 from kerasbench.results.run import Run
 from kerasbench.text import blanked, count, printable
+from kerasbench.variants.variant import Variant
 
 SHORT = 12  # characters of a commit
 INSECURE = "⚠ over a network without encryption (--insecure): others could read it, and change it"
-PREDICTED_ONE = "predict_p50_ms"
 STARTING = ("startup_ms", "build_ms", "first_step_ms")
 SAME = 0.01  # losses that differ by more have a table
 PUBLISHED_METRICS = ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_accuracy", "predict_s")
 
 
 def predictions(findings: Findings) -> Section | None:
-    summary = findings.plain
-    columns = [column for column in summary.columns if column.competes]
-    rows = [(row, values) for row, _ in ordered(summary) if (values := _values(row, columns, PREDICTED_ONE))]
-    if not rows or all(row.headline == PREDICTED_ONE for row, _ in rows):
+    columns = [column for column in findings.plain.columns if variants.competes(column)]
+    rows = [(row, values) for row, _ in ordered(findings.plain) if (values := _values(row, columns, PREDICTED_ONE))]
+    if all(row.headline == PREDICTED_ONE for row, _ in rows):
         return None
-    called = names(columns)
-    fastest = [min(values, key=lambda column: values[column]) for _, values in rows]
-    best = max(dict.fromkeys(fastest), key=fastest.count)
-    ratios = [value / min(values.values()) for _, values in rows for value in values.values()]
-    title = f"Prediction: one sample takes {span([min(values.values()) for _, values in rows], unit='ms')}"
-    if longer := [ratio for ratio in ratios if ratio > 1]:
-        of = f" on {fastest.count(best)} of {len(rows)} workloads" if len(rows) > 1 else ""
-        on = f"{called[best]} has the shortest time for one sample{of}"
-        title = f"Prediction: {on}; the others take {span(longer, multiple)} as long"
-    body = []
+    called, body, fastest, ratios = names(columns), [], [], []
     for row, values in rows:
-        least = min(values.values())
-        shown = {
+        first, least = min(values.items(), key=lambda value: value[1])
+        fastest.append(first)
+        ratios += [ms / least for ms in values.values() if ms > least]
+        cells = {
             column: Cell(multiple(ms / least) if ms > least else f"{three_digits(ms)} ms", ms, ratio=ms / least)
             for column, ms in values.items()
         }
-        body.append([Cell(row.label), *(shown.get(column, EMPTY) for column in columns)])
+        body.append([Cell(row.label), *(cells.get(column, EMPTY) for column in columns)])
+    title = f"Prediction: one sample takes {span([min(values.values()) for _, values in rows], unit='ms')}"
+    if ratios:
+        best = max(dict.fromkeys(fastest), key=fastest.count)
+        of = f" on {fastest.count(best)} of {len(rows)} workloads" if len(rows) > 1 else ""
+        on = f"{called[best]} has the shortest time for one sample{of}"
+        title = f"Prediction: {on}; the others take {span(ratios, multiple)} as long"
     table = Table(["workload", *called.values()], body)
     notes = ["predict_on_batch of one sample (median), NumPy in and out: the fastest in ms, the others relative to it."]
     return Section(title, table=table, notes=notes, folded=True)
 
 
+def _estimate(row: Row, column: Column, metric: str) -> Estimate | None:
+    return row.cases[column].estimate(metric) if column in row.cases else None
+
+
 def _values(row: Row, columns: Iterable[Column], metric: str) -> dict[Column, float]:
-    known = ((column, row.cases[column].estimate(metric)) for column in columns if column in row.cases)
-    return {column: estimate.value for column, estimate in known if estimate is not None}
+    known = {column: _estimate(row, column, metric) for column in columns}
+    return {column: estimate.value for column, estimate in known.items() if estimate is not None}
 
 
 def starting(findings: Findings) -> Section | None:
     """Return after how long each configuration is ready to train, and how much memory it takes."""
     summary = findings.plain
-    rows, ready_s, peaks = [], [], []
+    rows, ready_s, peaks = list[list[Cell]](), list[float](), list[float]()
     for row, _ in ordered(summary):
+        parts_ms = [_values(row, summary.columns, name) for name in STARTING]
+        process, device = (_values(row, summary.columns, name) for name in ("peak_rss_mib", "peak_device_mib"))
+        peaks += process.values()
         cells = []
         for column in summary.columns:
-            case = row.cases.get(column)
-            parts = [case.estimate(name) for name in STARTING] if case else []
-            known = [part.value for part in parts if part is not None]
-            peak = case.estimate("peak_rss_mib") if case else None
-            on_device = case.estimate("peak_device_mib") if case else None
+            known = [part_ms[column] for part_ms in parts_ms if column in part_ms]
             text = []
             if len(known) == len(STARTING):
                 ready_s.append(sum(known) / 1e3)
                 text.append(f"{ready_s[-1]:.1f} s")
-            if peak is not None:
-                peaks.append(peak.value)
-                text.append(f"{peak.value:,.0f} MiB")
-            if on_device is not None:
-                text.append(f"{on_device.value:,.0f} MiB on the device")
+            text += [f"{process[column]:,.0f} MiB"] if column in process else []
+            text += [f"{device[column]:,.0f} MiB on the device"] if column in device else []
             cells.append(Cell(", ".join(text), sum(known) or None) if text else EMPTY)
-        if any(cell is not EMPTY for cell in cells):
-            rows.append([Cell(row.label), *cells])
+        rows += [[Cell(row.label), *cells]] if any(cell is not EMPTY for cell in cells) else []
     if not rows:
         return None
     memory = f"peak memory {span(peaks, '{:,.0f}'.format, 'MiB')}" if peaks else ""
@@ -142,13 +152,12 @@ def metric_table(
 
 
 def value(row: Row, column: Column, name: str) -> Cell:
-    case = row.cases.get(column)
-    estimate = case.estimate(name) if case else None
-    return EMPTY if estimate is None else Cell(words.with_range(estimate), estimate.value)
+    estimate = _estimate(row, column, name)
+    return EMPTY if estimate is None else Cell(with_range(estimate), estimate.value)
 
 
 def calls(findings: Findings) -> Section | None:
-    notes: list[Words] = [
+    notes = [
         "model(x): on a tensor that is on the device, without gradients. Compiled: the same call by torch.compile "
         "(with --jit on), jax.jit or tf.function. predict_on_batch and predict take NumPy arrays and return them. "
         "All ways returned the same outputs."
@@ -158,7 +167,7 @@ def calls(findings: Findings) -> Section | None:
 
 
 def published_epochs(findings: Findings) -> Section | None:
-    notes: list[Words] = ["The first epoch, which compiles, is in the total and in the epoch."]
+    notes = ["The first epoch, which compiles, is in the total and in the epoch."]
     return metric_table(findings.plain, "All published epochs", PUBLISHED_METRICS, notes, needed="total_s")
 
 
@@ -168,81 +177,64 @@ def devices(findings: Findings) -> Section | None:
         gpu, cpu = contrast.over, contrast.under
         title = " ".join([gpu.case.device_title, *gpu.column.device.split(":")[1:]])
         rows.append([*texts(gpu.row.label, names([cpu.column])[cpu.column], title), takes(contrast)])
-    if not rows:
-        return None
+    table = Table(["workload", "backend", "GPU", "GPU takes"], rows)
     notes = [f"Time per {timed_in(findings.plain.rows)} on the GPU, relative to the CPU: below 1× the GPU is faster."]
-    return Section("CPU or GPU?", table=Table(["workload", "backend", "GPU", "GPU takes"], rows), notes=notes)
+    return Section("CPU or GPU?", table=table, notes=notes) if rows else None
 
 
-def what_keras_costs(findings: Findings) -> Section | None:
-    called = names(findings.plain.columns)
-    shown = [called[contrast.over.column] for contrast in findings.prices]
-    notes = [
-        "The same model with the same weights, in Keras and in the plain framework. Bold: clearly different, by more "
-        f"than {words.as_given(findings.effect)}. The native baseline differs in more than Keras: its data are on the "
-        "device."
-    ]
-    whole = table(findings.prices, shown, "without Keras", "with Keras takes", "of")
-    return Section("What does Keras cost?", table=whole, notes=notes) if shown else None
-
-
-def what_a_warm_cache_saves(findings: Findings) -> Section | None:
-    """Return the first step, or the first compiled call, with a cold and with a warm compilation cache."""
-    called = names(contrast.under.column for contrast in findings.warm_caches)
-    shown = [called[contrast.under.column] for contrast in findings.warm_caches]
-    whole = table(findings.warm_caches, shown, "cold", "warm takes", "of")
-    rows = []
-    for contrast, cells in zip(findings.warm_caches, whole.rows, strict=True):
-        read = [m.resolved.cached for _, m in contrast.over.case.trials if m.resolved.cached is not None]
-        rows.append([*cells, number(max(read)) if read else EMPTY])
-    notes = [
-        "Warm: a new process that finds what an earlier one has compiled. JAX keeps all that it compiles; PyTorch and "
-        "TensorFlow keep what --jit on compiles."
-    ]
-    whole = Table([*whole.columns, "files read"], rows)
-    return Section("What does a warm cache save?", table=whole, notes=notes) if rows else None
+def beside(variant: Variant[Any], findings: Findings) -> Section | None:
+    """Return the columns with a variant beside the same without it."""
+    contrasts, stands = findings.besides.get(variant.name), variant.beside
+    if not contrasts or stands is None:
+        return None
+    called = names(findings.plain.columns if stands.inverse else [contrast.under.column for contrast in contrasts])
+    shown = [called[(contrast.over if stands.inverse else contrast.under).column] for contrast in contrasts]
+    whole = table(contrasts, shown, stands.under, stands.over, "of")
+    if stands.read:
+        rows = []
+        for contrast, cells in zip(contrasts, whole.rows, strict=True):
+            counts = [getattr(m.resolved, stands.field) for _, m in contrast.over.case.trials]
+            read = [count for count in counts if count is not None]
+            rows.append([*cells, number(max(read)) if read else EMPTY])
+        whole = Table([*whole.columns, stands.read], rows)
+    return Section(stands.title, table=whole, notes=[stands.note.format(effect=as_given(findings.effect))])
 
 
 def beside_published(findings: Findings) -> Section | None:
     known = figures()
     rows, lines, ratios = [], [], []
-    for row, _ in ordered(findings.plain):
-        # A user's own scenario may have the name of a built-in one.
-        for figure in [] if row.of_user else known.get((row.scenario.name, row.workload.name), []):
+    built_in = [row for row, _ in ordered(findings.plain) if not row.of_user]
+    for row in built_in:
+        for figure in known.get((row.scenario.name, row.workload.name), []):
             ratio = figure.gpu_over_cpu(row.workload.steps)
-            ratios += [ratio] if ratio is not None else []
+            ratios += [] if ratio is None else [ratio]
             batch = "" if figure.batch is None else f"batch {figure.batch}"
             machine = "; ".join(filter(None, (figure.hardware, figure.software, batch, figure.precision)))
             takes = EMPTY if ratio is None else Cell(multiple(ratio), ratio)
             sides = [_side(side, row.workload.steps) for side in (figure.cpu, figure.gpu)]
             rows.append([Cell(row.label), *sides, takes, Cell(machine)])
             lines += [f"{row.label}: {'; '.join(figure.remarks)}."] if figure.remarks else []
-    if not rows:
-        return None
     title = "What the authors of these models published"
     title += f": their GPU took {span(ratios, multiple)} as long as their CPU" if ratios else ""
     table = Table(["workload", "CPU (ms a step)", "GPU (ms a step)", "GPU takes", "their machine"], rows)
     notes = ["A published total or epoch is divided by its steps. ⚠: this number cannot be right."]
-    return Section(title, table=table, notes=notes, lines=lines, folded=True)
+    return Section(title, table=table, notes=notes, lines=lines, folded=True) if rows else None
 
 
 def _side(side: PublishedSide | None, steps: int) -> Cell:
     ends = side.ms_per_step(steps) if side else None
     if side is None or ends is None:
         return EMPTY
-    low, high = (three_digits(end) for end in ends)
-    return Cell((low if low == high else f"{low}–{high}") + (" ⚠" if side.flag else ""), ends[0])
+    return Cell("–".join(dict.fromkeys(map(three_digits, ends))) + (" ⚠" if side.flag else ""), ends[0])
 
 
 def same_results(findings: Findings) -> tuple[Words, Section | None]:
     """Return one sentence on whether all backends computed the same, and a table where losses differ by over 1 %."""
     apart = {}
     for row in findings.plain.rows:
-        ranked = [column for column in findings.plain.columns if column in row.cases and column.competes]
-        losses = _values(row, ranked, "final_loss")
-        finite = [loss for loss in losses.values() if math.isfinite(loss)]
-        if len({column.backend for column in losses}) > 1 and len(finite) == len(losses):
-            apart[row.label] = (max(finite) - min(finite)) / max(1e-9, *map(abs, finite))
+        losses = _values(row, [column for column in findings.plain.columns if variants.competes(column)], "final_loss")
+        if len({column.backend for column in losses}) > 1 and all(map(math.isfinite, losses.values())):
+            apart[row.label] = (max(losses.values()) - min(losses.values())) / max(1e-9, *map(abs, losses.values()))
     if not apart:
         return "", None
     worst = max(apart.values())
@@ -262,7 +254,7 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
     notes = [
         "From the same weights on the same batches. Rounding grows from step to step, most with batch normalisation."
     ]
-    title = f"Same results? Losses differ by more than {words.as_given(SAME)} on {count(len(rows), 'workload')}"
+    title = f"Same results? Losses differ by more than {as_given(SAME)} on {count(len(rows), 'workload')}"
     return f"L{after}; the page lists them.", Section(title, table=table, notes=notes, folded=True)
 
 
@@ -272,13 +264,10 @@ LAST_LINES = 3
 LAST_CHARACTERS = 240  # three lines of a terminal
 FATAL, TRACEBACK = "Fatal Python error:", "Traceback (most recent call last)"
 # The innermost frame that is neither Python's own nor an installed package's: the scenario's, or kerasbench's.
-_FRAME = re.compile(
-    r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(?P<file>.+)", line (?P<line>\d+) in', re.MULTILINE
-)
+FRAME = re.compile(r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(.+)", line (\d+) in', re.MULTILINE)
 
 
 def failures(findings: Findings) -> Section | None:
-    """Return every case without a number, with its cause and what to do, and its last output where it left some."""
     rows, lines = [], []
     called = names(findings.summary.columns)
     for row, column, failure in findings.summary.failures:
@@ -299,9 +288,9 @@ def last_output(detail: str) -> str:
     if FATAL in detail:
         # What Python's faulthandler writes: the error, then the stack of each thread.
         dump = detail.rpartition(FATAL)[2]
-        frame = _FRAME.search(dump.partition("Current thread")[2])
-        place = f", in {frame['file'].rpartition('/')[2]}, line {frame['line']}" if frame else ""
-        end = f"{FATAL} {dump.split(chr(10))[0].strip()}{place}"
+        frame = FRAME.search(dump.partition("Current thread")[2])
+        place = f", in {frame[1].rpartition('/')[2]}, line {frame[2]}" if frame else ""
+        end = f"{FATAL} {dump.partition(chr(10))[0].strip()}{place}"
     elif TRACEBACK in detail:
         end = lines[-1]
     else:
@@ -310,25 +299,20 @@ def last_output(detail: str) -> str:
 
 
 def sessions(findings: Findings) -> Section | None:
-    compared = [
-        (contrast, ratios)
-        for ranking in findings.summary.rankings
-        for contrast in ranking.others
-        if (ratios := by_session(contrast))
-    ]
+    contrasts = [contrast for ranking in findings.summary.rankings for contrast in ranking.others]
+    compared = [(contrast, ratios) for contrast in contrasts if (ratios := by_session(contrast))]
     if not compared:
         return None
     called = names(findings.summary.columns)
     numbers = sorted({session for _, ratios in compared for session in ratios})
     rows, shares = [], []
     for contrast, ratios in compared:
-        cells = [Cell(times(ratios[at]), ratios[at].value) if at in ratios else EMPTY for at in numbers]
-        cells.append(EMPTY)
+        over, under, differs = contrast.over, contrast.under, EMPTY
         if (differs_by := apart(ratios)) is not None:
             shares.append(differs_by.value - 1)
-            cells[-1] = Cell(percent(shares[-1]) + (" ⚠" if differs_by.is_above(1) else ""), shares[-1])
-        over, under = contrast.over, contrast.under
-        rows.append([*texts(over.row.label, called[over.column], called[under.column]), *cells])
+            differs = Cell(percent(shares[-1]) + (" ⚠" if differs_by.is_above(1) else ""), shares[-1])
+        cells = [Cell(times(ratios[at]), ratios[at].value) if at in ratios else EMPTY for at in numbers]
+        rows.append([*texts(over.row.label, called[over.column], called[under.column]), *cells, differs])
     headers = ["workload", "configuration", "relative to", *(f"session {session}" for session in numbers), "apart"]
     notes = [
         "A run that goes on after an hour or more, or after a restart, is in a new session. With three sessions or "
@@ -342,8 +326,7 @@ def how(findings: Findings) -> Section:
     trials = [trial for trial in findings.record.trials if trial.measurement is not None]
     noisy = sum(bool(trial.noise) for trial in trials)
     title = f"How it was measured: settings in force, {noisy} of {count(len(trials), 'trial')} disturbed"
-    lines = [*_run(findings), *_noise(findings), *_settings(findings.summary), *_unmarked(findings)]
-    return Section(title, lines=lines, folded=True)
+    return Section(title, lines=[*_run(findings), *_noise(findings), *_settings(findings)], folded=True)
 
 
 def _run(findings: Findings) -> Iterator[Words]:
@@ -368,11 +351,17 @@ def _run(findings: Findings) -> Iterator[Words]:
             repeated = ranking.control.under.column
             again = f"{row.label}: {names([repeated])[repeated]} measured twice"
             yield f"{again}: the second takes {times(ranking.control.ratio)} as long as the first; it should be 1×."
-    yield f"kerasbench {record.kerasbench}, measuring code {_code(summary)}."
+    trials = [(column.label, trial) for _, column, case in summary.cases for trial, _ in case.trials]
+    code = _whose(dict.fromkeys((trial.code or "not recorded", label) for label, trial in trials))
+    yield f"kerasbench {record.kerasbench}, measuring code {code or 'unknown'}."
     if record.commit:
         yield f"Commit of the checkout in which it was started: {blanked(record.commit)[:SHORT]}."
     yield from _versions(record)
-    yield from _passed_through(summary)
+    variables = _whose(
+        (", ".join(map("=".join, row.origin.config.keep_env.items())), row.label) for row in summary.rows
+    )
+    if variables:
+        yield f"Variables of the shell that were passed through (--keep-env): {variables}."
     recurrent = [
         f"{row.label} {column.label}: {way}"
         for row, column, case in summary.cases
@@ -384,54 +373,31 @@ def _run(findings: Findings) -> Iterator[Words]:
 
 def _noise(findings: Findings) -> Iterator[Words]:
     trials = findings.record.trials
-    for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
-        had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
+    signals = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
+    for name, had in signals.items():
         trial, _ = max(had, key=lambda pair: pair[1].invalidates)
         meaning = WarningKind(name).meaning if name in set(WarningKind) else name
         case = f"{trial.case.scenario} {trial.column.label}, round {trial.round}"
         yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(had), 'trial')}, for example {case}."
 
 
-def _settings(summary: Summary) -> Iterator[Words]:
-    called = names(summary.columns)
-    alike: dict[str, list[str]] = {}
-    for column, terms in summary.terms.items():
-        if column in called:
-            alike.setdefault("; ".join(terms), []).append(called[column])
+def _settings(findings: Findings) -> Iterator[Words]:
+    called, terms = names(findings.summary.columns), findings.summary.terms
+    alike = grouped(("; ".join(terms[column]), called[column]) for column in terms if column in called)
     for in_force, configurations in alike.items():
         yield [Strong(listed(configurations)), f": {in_force}."]
-
-
-def _unmarked(findings: Findings) -> Iterator[Words]:
     for concern in findings.concerns:
         if concern.what is WarningKind.WAITED:
-            who = listed([names(findings.summary.columns).get(column, column.label) for column in concern.columns])
+            who = listed([called.get(column, column.label) for column in concern.columns])
             text = f"{who} paused {concern.detail} of {concern.row}."
             yield f"{text} A long fit has such pauses; a median leaves them out."
 
 
-def _code(summary: Summary) -> str:
-    """Return which code measured; with its configurations where there are several."""
-    columns: dict[str, dict[str, None]] = {}
-    for _, column, case in summary.cases:
-        for code in sorted({trial.code or "not recorded" for trial, _ in case.trials}):
-            columns.setdefault(code, {})[column.label] = None
-    if len(columns) < 2:
-        return "".join(columns) or "unknown"
-    return "; ".join(f"{code} ({', '.join(labels)})" for code, labels in columns.items())
-
-
-def _passed_through(summary: Summary) -> Iterator[Words]:
-    """Yield which variables of the shell reached the trials, with the workloads if not those of all."""
-    rows: dict[str, list[str]] = {}
-    for row in summary.rows:
-        variables = ", ".join(f"{name}={text}" for name, text in row.origin.config.keep_env.items())
-        rows.setdefault(variables, []).append(row.label)
-    differ = len(rows) > 1
-    rows.pop("", None)
-    passed = [f"{variables} ({', '.join(labels)})" if differ else variables for variables, labels in rows.items()]
-    if passed:
-        yield f"Variables of the shell that were passed through (--keep-env): {'; '.join(passed)}."
+def _whose(owners: Iterable[tuple[str, str]]) -> str:
+    """Return what all have in common; where it differs, each with those who have it."""
+    groups = grouped(owners)
+    differ = len(groups) > 1
+    return "; ".join(f"{what} ({', '.join(who)})" if differ else what for what, who in groups.items() if what)
 
 
 def versions_of(record: Run) -> dict[str, dict[str, list[Column]]]:
@@ -447,8 +413,7 @@ def _versions(record: Run) -> Iterator[Words]:
     columns = versions_of(record)
     labelled = any(trial.options.environment for trial in record.trials)
     alike = [package for package in sorted(columns) if not labelled or len(columns[package]) == 1]
-    same = ", ".join(f"{package} {' and '.join(sorted(columns[package]))}" for package in alike)
-    if same:
+    if same := ", ".join(f"{package} {' and '.join(sorted(columns[package]))}" for package in alike):
         yield f"The same in all configurations: {same}." if labelled else f"Versions: {same}."
     different = []
     for package in sorted(columns.keys() - set(alike)):

@@ -18,7 +18,7 @@ class Configuration:
 
     backend: str
     device: str  # cpu, gpu or gpu:1
-    options: dict[str, bool | int | str]  # those that are set, by the names that result files have
+    options: dict[str, bool | int | float | str]  # those that are set, by the names that result files have
 
 
 @dataclass(frozen=True, kw_only=True)

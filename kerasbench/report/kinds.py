@@ -1,6 +1,7 @@
-"""The workloads of a page by kind of model, and who is clearly fastest on each."""
+"""The workloads of a page in groups, by kind of model, and who is clearly fastest on each."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import TypeVar
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.rankings import Ranking
@@ -8,6 +9,8 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.report.words import verb
 
+Key = TypeVar("Key")
+Value = TypeVar("Value")
 Ranked = Sequence[tuple[Row, Ranking]]
 
 FEW = 4  # workloads that a title can name
@@ -37,11 +40,16 @@ def ordered(summary: Summary) -> Ranked:
     return sorted(summary.ranked, key=lambda pair: order.index(kind_of(pair[0])))
 
 
+def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:
+    """Return the values of each key, both in the order in which they come."""
+    groups: dict[Key, list[Value]] = {}
+    for key, value in pairs:
+        groups.setdefault(key, []).append(value)
+    return groups
+
+
 def by_kind(ranked: Ranked) -> dict[str, list[tuple[Row, Ranking]]]:
-    kinds: dict[str, list[tuple[Row, Ranking]]] = {}
-    for row, ranking in ranked:
-        kinds.setdefault(kind_of(row), []).append((row, ranking))
-    return kinds
+    return grouped((kind_of(row), (row, ranking)) for row, ranking in ranked)
 
 
 def compared(summary: Summary) -> Ranked:

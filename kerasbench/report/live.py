@@ -6,14 +6,14 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from kerasbench.analysis.estimates import LogEstimate
+from kerasbench import variants
 from kerasbench.analysis.ratios import by_slices
 from kerasbench.plan.cases import Case
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import FIRST_STEP, Phase
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.protocol.stages import STAGES, TRAIN
-from kerasbench.report.words import duration, listed, names, times
+from kerasbench.report.words import duration, listed, multiple, names
 from kerasbench.text import blanked, count
 
 MOST_NAMED = 4  # of those that are behind
@@ -38,24 +38,23 @@ def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]
     return logs
 
 
-def standing(blocks: Sequence[LogRatios]) -> tuple[str, dict[str, LogEstimate]] | None:
-    """Return the fastest column of the last block, by its label, and how long each other takes, the nearest first.
+def standing(blocks: Sequence[LogRatios]) -> dict[str, float]:
+    """Return how many times as long as the fastest each column of the last block takes, the fastest and nearest first.
 
-    By the mean over all blocks, without intervals. None if its columns cannot be compared.
+    By the mean over all blocks. Nothing if its columns cannot be compared.
     """
-    labels = dict.fromkeys(over for over, _ in blocks[-1])
-    if not labels:
-        return None
     logs = {pair: statistics.fmean(block[pair] for block in blocks if pair in block) for pair in blocks[-1]}
+    labels = list(dict.fromkeys(over for over, _ in logs))
+    if not labels:
+        return {}
     fastest = min(labels, key=lambda label: sum(logs[label, rival] for rival in labels if rival != label))
-    others = sorted((label for label in labels if label != fastest), key=lambda label: logs[label, fastest])
-    return fastest, {label: LogEstimate(logs[label, fastest], None, 0, len(blocks)) for label in others}
+    labels.remove(fastest)
+    ratios = {label: math.exp(logs[label, fastest]) for label in labels}
+    return {fastest: 1.0} | dict(sorted(ratios.items(), key=lambda ratio: ratio[1]))
 
 
 @dataclass
 class LiveColumn:
-    """What is known of a column in its block."""
-
     name: str
     doing: str = "not started yet"  # empty: it measures slices
     first_step: str = ""
@@ -73,7 +72,7 @@ class LiveBlock:
         self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
         self._effect, self._earlier = effect, earlier
         self._lasts = cases[0].protocol.lasts  # its columns are one case, and differ by nothing that is ahead
-        self._samples = {case.label: case.options.batch_size or workload.batch for case in cases}
+        self._samples = {case.label: variants.batch(case.options) or workload.batch for case in cases}
         self.headline = stage  # by whose slices the columns are told apart
         self._counts = {stage.name: stage.counts for stage in STAGES.values()}
         if counts_epochs(workload.steps):
@@ -113,26 +112,22 @@ class LiveBlock:
         """Return what has been measured of a stage, in one line: its time in each column."""
         measured = [column for column in self.columns.values() if stage in column.medians]
         medians = ", ".join(f"{column.name} {column.medians[stage]}" for column in measured)
-        cycles = max((column.slices for column in measured), default=0)
-        return blanked(f"{self.row}: {self._counts[stage]}: {medians} ({count(cycles, 'turn')})")
+        turns = count(max((column.slices for column in measured), default=0), "turn")
+        return blanked(f"{self.row}: {self._counts[stage]}: {medians} ({turns})")
 
     def answer(self) -> str:
         """Return who is ahead in the row so far; empty while nothing can be compared."""
-        lead = standing([*self._earlier, self.ratios])
-        if lead is None:
+        ratios = standing([*self._earlier, self.ratios])
+        if not ratios:
             return ""
-        fastest, ratios = lead
-        called = {label: column.name for label, column in self.columns.items()}
-        equal = [label for label, ratio in ratios.items() if ratio.value < 1 + self._effect]
-        behind = [label for label in ratios if label not in equal]
-        slower = [f"{called[label]} {times(ratios[label])}" for label in behind[1:MOST_NAMED]]
-        if len(behind) > MOST_NAMED:
-            slower.append(f"and {len(behind) - MOST_NAMED} more")
-        words = listed([called[label] for label in (fastest, *equal)])
-        words += " about equal so far" if equal else " leads so far"
+        equal = [self.columns[label].name for label, ratio in ratios.items() if ratio < 1 + self._effect]
+        behind = [(self.columns[label].name, ratio) for label, ratio in ratios.items() if ratio >= 1 + self._effect]
+        words = f"{self.row}: {listed(equal)} {'leads' if len(equal) == 1 else 'about equal'} so far"
         if behind:
-            words += f"; {called[behind[0]]} takes {times(ratios[behind[0]])} as long"
-        return blanked(", ".join([f"{self.row}: {words}", *slower]))
+            words += f"; {behind[0][0]} takes {multiple(behind[0][1])} as long"
+        slower = [f"{name} {multiple(ratio)}" for name, ratio in behind[1:MOST_NAMED]]
+        slower += [f"and {len(behind) - MOST_NAMED} more"] if len(behind) > MOST_NAMED else []
+        return blanked(", ".join([words, *slower]))
 
     def interrupted(self) -> list[str]:
         """Return what to say of a row's first block that was interrupted; nothing of later ones."""

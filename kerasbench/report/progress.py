@@ -5,14 +5,14 @@ import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Self, TextIO, cast
+from typing import Any, TextIO, cast
 
 from rich.console import Console, RenderableType
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 from rich.table import Column
 from rich.text import Text
 
-from kerasbench import events
+from kerasbench import events, variants
 from kerasbench.analysis.cases import STEADY, Measured, headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import Findings
@@ -51,17 +51,7 @@ def to_stderr() -> Console:
     return Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False)
 
 
-class _Display(Progress):
-    """Lines, and below them the bar."""
-
-    lines: Sequence[Text] = ()
-
-    def get_renderables(self) -> Iterator[RenderableType]:
-        yield from self.lines
-        yield from super().get_renderables()
-
-
-class ConsoleProgress:
+class ConsoleProgress(Progress):
     """Draw the events of a run on a console.
 
     On a terminal: a line for each column of the block, who is ahead so far, and a bar with the time left. Elsewhere
@@ -71,24 +61,29 @@ class ConsoleProgress:
 
     REDRAW_S = 1.0
     REDRAW_CYCLE_S = 0.5
+    _above: Sequence[Text] = ()  # lines above the bar
 
     def __init__(self, console: Console, sentences: Callable[[Findings], list[str]] = lambda findings: []) -> None:
-        self._console, self._sentences = console, sentences
-        self._is_live = console.is_terminal and not console.is_dumb_terminal
         cropped = Column(no_wrap=True, overflow="crop")  # for "…" is a character that not every terminal has
-        self._bar = _Display(
+        super().__init__(
             TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=cropped),
             BarColumn(24),
             TextColumn("{task.description}", markup=False, table_column=cropped),
             console=console,
             auto_refresh=False,
             transient=True,
+            disable=not console.is_interactive,
         )
-        self._task = self._bar.add_task("")  # one, whatever happens: a run may be interrupted before it has begun
+        self._sentences = sentences
+        self._task = self.add_task("")  # one, whatever happens: a run may be interrupted before it has begun
         self._step: Progress | None = None
         self._drawn_s = self._cycle_s = 0.0
         self._block: LiveBlock | None = None
         self._ratios: dict[str, list[LogRatios]] = {}  # of each row's blocks that are over
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield from self._above
+        yield from super().get_renderables()
 
     def __call__(self, event: events.Event) -> None:  # noqa: C901, PLR0912 - a case for each event
         match event:
@@ -99,7 +94,6 @@ class ConsoleProgress:
             case events.StepEnded():
                 if self._step is not None:
                     self._step.stop()
-                    self._step = None
             case events.RunStarted(plan, record, history, announced):
                 self._start_run(plan, record, history, announced)
             case events.Waiting(row, reason):
@@ -119,8 +113,7 @@ class ConsoleProgress:
             case events.RoundEnded(record, measured):
                 self._end_round(record, measured)
             case events.RunEnded(interrupted):
-                if self._is_live:
-                    self._bar.stop()
+                self.stop()
                 for line in self._block.interrupted() if interrupted and self._block else ():
                     self._say(line)
             case _:
@@ -157,7 +150,7 @@ class ConsoleProgress:
         self._draw()
 
     def _log(self, block: LiveBlock, line: str) -> None:
-        if line and block.is_first and not self._is_live:
+        if line and block.is_first and self.disable:
             self._say(line)
 
     def _start_step(self, text: str) -> None:
@@ -165,12 +158,12 @@ class ConsoleProgress:
 
         Nothing is being measured yet, so that this display may move by itself.
         """
-        if not self._is_live:
+        if self.disable:
             self._say(text)
             return
-        spinner = SpinnerColumn("line" if self._console.options.ascii_only else "dots")
+        spinner = SpinnerColumn("line" if self.console.options.ascii_only else "dots")
         columns = (spinner, TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        self._step = Progress(*columns, console=self._console, transient=True)
+        self._step = Progress(*columns, console=self.console, transient=True)
         self._step.add_task(text, total=None)
         self._step.start()
 
@@ -178,45 +171,45 @@ class ConsoleProgress:
         self._planned, self._effect = planned, record.minimal_effect
         self._eta = Eta(planned, history.trial_s)
         self._done = self._eta.carried(record)
+        most, least = planned.effort.max_rounds, planned.effort.min_rounds
+        rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
+        lines = [*planned.warnings, f"{count(len(planned.cases), 'case')}, {rounds}: {self._left}"]
+        if planned.effort.budget_s is not None:
+            limit = seconds(planned.effort.budget_s)
+            lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
         if announced is None:
             announced = [_sight(detectable(planned, record.minimal_effect, history.scatter), history.scatter)]
-        for line in [*announce(planned, self._left), *announced]:
+        for line in (*lines, *announced, *(f"noise: {signal.reason}" for signal in record.noise)):
             self._say(line)
-        for signal in record.noise:
-            self._say(f"noise: {signal.reason}")
-        self._bar.update(self._task, total=self._eta.trials, completed=self._done, description="")
-        if self._is_live:
-            self._bar.start()
+        self.update(self._task, total=self._eta.trials, completed=self._done, description="")
+        self.start()
 
     def _end_trial(self, case: Case, trial: Trial) -> None:
         if self._block is not None:
             self._ratios[self._block.row] += [self._block.ratios] if self._block.ratios else []
-            self._block, self._bar.lines = None, ()
+            self._block, self._above = None, ()
         self._done += 1
         self._eta.ended(case, trial)
-        self._bar.update(self._task, completed=self._done, total=self._eta.trials)
-        self._bar.refresh()  # what is said is written above it, as it was drawn last
+        # Refreshed, for what is said is written above it, as it was drawn last.
+        self.update(self._task, completed=self._done, total=self._eta.trials, refresh=True)
         took = f"measured in {trial.own_ns / 1e9:.1f} s; {self._left} left"
         self._say(f"[{self._done}/{self._eta.trials}] {case.label}: {_outcome(trial)} ({took})")
 
     def _end_row(self, cases: Sequence[Case], reason: str) -> None:
-        """Say why a row takes no further block, where it could have had one."""
         before = self._eta.trials
         self._eta.decided(cases)
         if self._eta.trials < before:
-            self._bar.update(self._task, total=self._eta.trials)
-            self._say(f"{cases[0].row_label}: done, because {reason}")
+            self.update(self._task, total=self._eta.trials)
+            self._say(f"{cases[0].row_label}: done, because {reason}")  # though it could have had further blocks
 
     def _end_round(self, record: Run, measured: Mapping[CaseKey, Measured]) -> None:
         if record.stopped_because:
             return
         findings = Findings.of(record, measured)
-        self._say(f"after round {record.rounds_completed}:")
-        for line in self._sentences(findings):
-            self._say(f"  {line}")
+        for line in (f"after round {record.rounds_completed}:", *(f"  {line}" for line in self._sentences(findings))):
+            self._say(line)
         scatter = run_scatter(findings.summary, family_of(self._planned))
-        seen = detectable(self._planned, record.minimal_effect, scatter) if scatter else {}
-        if seen:
+        if scatter and (seen := detectable(self._planned, record.minimal_effect, scatter)):
             difference = percent(min(seen.values()))
             self._say(f"This run can detect differences of about {difference}, judging by its rounds so far.")
 
@@ -228,59 +221,37 @@ class ConsoleProgress:
 
     def _draw(self, now: str = "") -> None:
         self._drawn_s = time.monotonic()
-        if self._is_live:
-            block = self._block
-            lines = block.lines() if block is not None and not now else []
-            self._bar.lines = [Text(self._fit(line), no_wrap=True, overflow="crop") for line in lines]
-            self._bar.update(self._task, description=", ".join(filter(None, [now, f"{self._left} left"])))
-            self._bar.refresh()
+        if not self.disable:
+            lines = self._block.lines() if self._block is not None and not now else []
+            self._above = [Text(self._fit(line), no_wrap=True, overflow="crop") for line in lines]
+            description = ", ".join(filter(None, [now, f"{self._left} left"]))
+            self.update(self._task, description=description, refresh=True)
 
     def _say(self, line: str) -> None:
-        self._console.print(Text(self._fit(line)), soft_wrap=True)
+        self.console.print(Text(self._fit(line)), soft_wrap=True)
 
     def _fit(self, line: str) -> str:
         """Return a line in characters that the console's encoding has."""
-        if self._console.options.ascii_only:
+        if self.console.options.ascii_only:
             return line.replace("×", "x").replace("±", "+/-").replace("–", "-")
         return line
 
 
-class MachinesProgress:
+class MachinesProgress(Progress):
     """A line for each machine. On a terminal the newest of each, redrawn; elsewhere all of them, one by one."""
 
     def __init__(self, console: Console) -> None:
-        self._console = console
-        self._is_live = console.is_terminal and not console.is_dumb_terminal
         line = TextColumn("{task.fields[host]}: {task.description}", markup=False, table_column=Column(no_wrap=True))
-        self._display = Progress(line, console=console, auto_refresh=False)
+        super().__init__(line, console=console, auto_refresh=False, disable=not console.is_interactive)
         self._lines: dict[str, TaskID] = {}
 
-    def __enter__(self) -> Self:
-        if self._is_live:
-            self._display.start()
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._display.stop()
-
     def __call__(self, host: str, line: str) -> None:
-        if not self._is_live:
-            self._console.print(Text(f"{host}: {line}"), soft_wrap=True)
+        if self.disable:
+            self.console.print(Text(f"{host}: {line}"), soft_wrap=True)
             return
         if host not in self._lines:
-            self._lines[host] = self._display.add_task("", total=None, host=host)
-        self._display.update(self._lines[host], description=line)
-        self._display.refresh()
-
-
-def announce(planned: Plan, left: str) -> list[str]:
-    most, least = planned.effort.max_rounds, planned.effort.min_rounds
-    rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
-    lines = [*planned.warnings, f"{count(len(planned.cases), 'case')}, {rounds}: {left}"]
-    if planned.effort.budget_s is not None:
-        limit = seconds(planned.effort.budget_s)
-        lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
-    return lines
+            self._lines[host] = self.add_task("", total=None, host=host)
+        self.update(self._lines[host], description=line, refresh=True)
 
 
 LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
@@ -290,7 +261,7 @@ def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: floa
     """Say how long a block of these takes, by their first steps; with a batch that would not take minutes."""
     case, slowest_ns = max(steps_ns, key=lambda step: step[1])
     workload, block_s = case.selected.workload, spent_s + left_s
-    samples = case.options.batch_size or workload.batch
+    samples = variants.batch(case.options) or workload.batch
     unit = "prediction" if workload.predicts_only else "step"
     which = f" of {case.backend}" if len(steps_ns) > 1 else ""
     step, round_takes = duration(slowest_ns), seconds(block_s)

@@ -1,12 +1,12 @@
 """A page as data: sections with their tables, notes and charts. Text here is plain; each renderer escapes it.
 
-``markdown``, ``html`` and ``console`` draw pages; ``svg`` and ``console`` draw charts.
+``markdown``, ``html`` and ``console`` draw pages, ``svg`` draws charts.
 """
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kerasbench.text import NOTHING
 
@@ -43,28 +43,22 @@ def inlines(words: Words) -> Sequence[Inline]:
     return [words] if isinstance(words, str) else words
 
 
-@dataclass(frozen=True)
-class Look:
+class Look(NamedTuple):
     """How a configuration looks in every chart: told apart by its shape where there is no colour."""
 
     colour: str
-    shape: str  # circle, square, triangle or diamond
+    shape: str = "square"  # or circle, triangle, diamond
     opacity: float = 1.0
 
 
-@dataclass(frozen=True)
-class Piece:
-    """A piece of a bar. ``label`` is written on it where there is room."""
-
-    name: str
+class Piece(NamedTuple):
     size: float
-    colour: str
-    label: str = ""
+    look: Look
+    label: str = ""  # is written on it
 
 
-@dataclass(frozen=True)
-class Bar:
-    """One bar: its pieces one after the other, its interval if there is one, and the text at its end."""
+class Bar(NamedTuple):
+    """Pieces one after the other, an interval if there is one, and the text at the end; or a dot where the bar ends."""
 
     name: str
     text: str
@@ -73,7 +67,6 @@ class Bar:
     low: float | None = None
     high: float | None = None
     strong: bool = False
-    opacity: float = 1.0
     tip: str = ""  # what hovering shows
 
     @property
@@ -81,56 +74,33 @@ class Bar:
         return sum(piece.size for piece in self.pieces)
 
 
-@dataclass(frozen=True)
-class BarGroup:
-    """The bars of a workload. ``end``: what would fill the whole width."""
-
-    label: str
-    bars: Sequence[Bar]
-    end: float
+Group = tuple[str, Sequence[Bar]]  # a workload, and its bars
 
 
-@dataclass(frozen=True)
-class BarChart:
+class BarChart(NamedTuple):
     """Groups of bars from zero on a linear scale. ``legend``: the names of pieces, with their colours."""
 
     title: str
     caption: str
-    groups: Sequence[BarGroup]
+    groups: Sequence[Group]
     legend: Sequence[tuple[str, str]] = ()
+    end: float | None = None  # of the scale: a longer bar is torn; None: the longest of each group fills the width
 
 
-@dataclass(frozen=True)
-class Dot:
-    backend: str
-    look: Look
-    value: float  # relative to the fastest of its workload
-    low: float | None
-    high: float | None
-    tip: str
-
-
-@dataclass(frozen=True)
-class DotLine:
-    label: str
-    dots: Sequence[Dot]
-
-
-@dataclass(frozen=True)
-class DotChart:
+class DotChart(NamedTuple):
     """A line for each workload with a dot for each configuration, on a logarithmic axis from 1; by kinds of models."""
 
     title: str
     caption: str
-    kinds: Sequence[tuple[str, Sequence[DotLine]]]
+    kinds: Sequence[tuple[str, Sequence[Group]]]
     names: Sequence[tuple[str, Look]]  # of the configurations: the legend
 
     @property
     def end(self) -> float:
         """Where the axis ends: an interval that is much wider than the dots are apart is cut."""
-        dots = [dot for _, lines in self.kinds for line in lines for dot in line.dots]
-        farthest = max(dot.value for dot in dots)
-        return max(2.0, min(max(dot.high or dot.value for dot in dots), 1.5 * farthest) * 1.1)
+        dots = [dot for _, groups in self.kinds for _, bars in groups for dot in bars]
+        farthest = max(dot.size for dot in dots)
+        return max(2.0, min(max(dot.high or dot.size for dot in dots), 1.5 * farthest) * 1.1)
 
 
 def round_numbers(low: float, high: float) -> list[float]:
@@ -143,17 +113,15 @@ def round_numbers(low: float, high: float) -> list[float]:
     return coarse[:: math.ceil(len(coarse) / MOST_TICKS)]
 
 
-@dataclass(frozen=True)
-class Line:
+class Line(NamedTuple):
     name: str  # of a configuration
     look: Look
     points: "Sequence[tuple[float, Estimate]]"
     backend: str = ""
 
 
-@dataclass(frozen=True)
-class Crossover:
-    """A size at which one line overtakes another, the ends of its interval, and what is written there."""
+class Crossover(NamedTuple):
+    """Where one line overtakes another."""
 
     at: float
     interval: tuple[float, float] | None
@@ -165,8 +133,7 @@ LINEAR_ROOM, LEAST_ROOM = 0.1, 0.02  # of what is drawn, and of its largest valu
 LEAST_MARGIN = 1.25  # a factor between what is drawn and the end of the axis
 
 
-@dataclass(frozen=True)
-class Panel:
+class Panel(NamedTuple):
     """The lines of one workload over one axis of its size. ``what``: what they are of, where it has several panels."""
 
     label: str
@@ -202,8 +169,7 @@ def even_numbers(low: float, high: float) -> list[float]:
     return [index * step for index in range(math.ceil(low / step), math.floor(high / step) + 1)]
 
 
-@dataclass(frozen=True)
-class LineChart:
+class LineChart(NamedTuple):
     title: str
     caption: str
     panels: Sequence[Panel]
@@ -219,8 +185,7 @@ def mark(numbers: Sequence[int]) -> str:
     return f"⚠{' '.join(str(number) for number in numbers)}".translate(SUPERSCRIPT) if numbers else ""
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     text: str
     value: float | None = None  # to sort by
     strong: bool = False  # clearly the fastest
@@ -228,9 +193,8 @@ class Cell:
     failed: bool = False  # the text is a failure's code
     ratio: float | None = None  # to the fastest of its row: the HTML page tints by it
 
-    @property
-    def shown(self) -> str:
-        return " ".join(filter(None, [self.text, mark(self.marks)]))
+    def marked(self, text: str) -> str:
+        return " ".join(filter(None, [text, mark(self.marks)]))
 
     @property
     def is_empty(self) -> bool:
@@ -241,8 +205,7 @@ class Cell:
 EMPTY = Cell(NOTHING)
 
 
-@dataclass(frozen=True)
-class Table:
+class Table(NamedTuple):
     columns: Sequence[str]
     rows: Sequence[Sequence[Cell]]
 
@@ -251,8 +214,7 @@ class Table:
         return bool(cells) and all(cell.value is not None for cell in cells)
 
 
-@dataclass(frozen=True)
-class Section:
+class Section(NamedTuple):
     """A part of a page, drawn in the order of the fields."""
 
     title: str  # empty: what stands below the title of the page
@@ -266,8 +228,7 @@ class Section:
     folded: bool = False  # details that a reader opens
 
 
-@dataclass(frozen=True)
-class Page:
+class Page(NamedTuple):
     title: str  # the finding
     sections: Sequence[Section]
 

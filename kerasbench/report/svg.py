@@ -7,7 +7,7 @@ and for dark. It is narrow, so that its text can be read on a phone.
 
 import math
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from html import escape
 from importlib import resources
@@ -51,8 +51,6 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart that a notebook shows."""
-
     svg: str = field(repr=False)
 
     def _repr_svg_(self) -> str:
@@ -63,7 +61,7 @@ class Picture:
 
 
 def figure(chart: sections.Chart) -> str:
-    """Return a chart as an element of the HTML page; its title is the page's or a heading."""
+    """Return a chart as an element of the HTML page, whose heading is its title."""
     lines = ['<figure class="chart">', f"<figcaption>{escaped(chart.caption)}</figcaption>"]
     for part in _parts(chart):
         scenario = f' data-scenario="{escaped(part.label)}"' if part.label else ""
@@ -112,13 +110,9 @@ def asset(name: str) -> str:
 
 
 def _parts(chart: sections.Chart) -> Iterator[Part]:
-    match chart:
-        case sections.DotChart():
-            yield from _dot_parts(chart)
-        case sections.BarChart():
-            yield from _bar_parts(chart)
-        case _:
-            yield from map(_panel, chart.panels)
+    if isinstance(chart, sections.LineChart):
+        return map(_panel, chart.panels)
+    return _dot_parts(chart) if isinstance(chart, sections.DotChart) else _bar_parts(chart)
 
 
 def _legend(names: Sequence[tuple[str, sections.Look | str]], begin: float) -> Part:
@@ -127,22 +121,19 @@ def _legend(names: Sequence[tuple[str, sections.Look | str]], begin: float) -> P
     for name, look in names:
         if x + 18 + _width(name) > WIDTH and x > begin:
             x, y = begin, y + ROW
-        shapes.append(
-            _rect(x, y + 4, 12, 12, f'fill="{look}"')
-            if isinstance(look, str)
-            else _dot_shape(x + SIZE, y + ROW / 2, look)
-        )
+        if isinstance(look, str):
+            shapes.append(_rect(x, y + 4, 12, 12, f'fill="{look}"'))
+        else:
+            shapes.append(_dot_shape(x + SIZE, y + ROW / 2, look))
         shapes.append(_text(x + 18, y + BASELINE, _cut(name)))
         x += 18 + _width(name) + 2 * GAP
     return Part("", y + ROW, shapes)
 
 
 class Axis(NamedTuple):
-    """An axis: which values its ends have, and where these are."""
-
     low: float
     high: float
-    begin: float
+    begin: float  # where its ends are
     end: float
     linear: bool = False  # else logarithmic
 
@@ -154,20 +145,17 @@ class Axis(NamedTuple):
         return self.begin + share * (self.end - self.begin)
 
 
-# A line of dots for each workload.
-
-
 def _dot_parts(chart: sections.DotChart) -> Iterator[Part]:
-    labels = [line.label for _, lines in chart.kinds for line in lines]
+    labels = [label for _, groups in chart.kinds for label, _ in groups]
     left = min(max(map(_width, labels)), WIDTH / 2) + 2 * GAP
     axis = Axis(1.0, chart.end, left, WIDTH - GAP)
     ticks = [tick for tick in sections.round_numbers(1, chart.end) if tick <= chart.end]
     grid = [(tick, axis.at(tick)) for tick in ticks]
     yield _legend(chart.names, axis.begin)
-    for kind, lines in chart.kinds:
+    for kind, groups in chart.kinds:
         if kind:
             yield Part("", ROW, [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid, ROW)])
-        yield from (_line_of_dots(line, axis, grid) for line in lines)
+        yield from (_dots(label, dots, axis, grid) for label, dots in groups)
     yield Part("", ROW, [_text(x, BASELINE, f"{number(tick)}×", "soft middle") for tick, x in grid])
 
 
@@ -175,17 +163,14 @@ def _grid(grid: Sequence[tuple[float, float]], height: float) -> list[str]:
     return [_line("grid" if tick > 1 else "reference", x, 0, x, height) for tick, x in grid]
 
 
-def _line_of_dots(line: sections.DotLine, axis: Axis, grid: Sequence[tuple[float, float]]) -> Part:
-    room = int(axis.begin / CHARACTER) - 1
-    shapes = [_text(GAP, BASELINE, _cut(line.label, room)), *_grid(grid, ROW)]
-    for dot in sorted(line.dots, key=lambda dot: -dot.value):  # the fastest on top
+def _dots(label: str, dots: Sequence[sections.Bar], axis: Axis, grid: Sequence[tuple[float, float]]) -> Part:
+    shapes = [_text(GAP, BASELINE, _cut(label, int(axis.begin / CHARACTER) - 1)), *_grid(grid, ROW)]
+    for dot in sorted(dots, key=lambda dot: -dot.size):  # the fastest on top
         shapes.append(f'<g data-backend="{escaped(dot.backend)}"><title>{escaped(dot.tip)}</title>')
-        if dot.low is not None and dot.high is not None:
-            low, high = (axis.at(min(max(end, 1.0), axis.high)) for end in (dot.low, dot.high))
-            shapes.append(_line("interval", low, ROW / 2, high, ROW / 2))
-        shapes.append(_dot_shape(axis.at(min(max(dot.value, 1.0), axis.high)), ROW / 2, dot.look))
-        shapes.append("</g>")
-    return Part(line.label, ROW, shapes)
+        low, x, high = (axis.at(min(max(end or 1.0, 1.0), axis.high)) for end in (dot.low, dot.size, dot.high))
+        shapes += [_line("interval", low, ROW / 2, high, ROW / 2)] if dot.low is not None else []
+        shapes += [_dot_shape(x, ROW / 2, dot.pieces[0].look), "</g>"]
+    return Part(label, ROW, shapes)
 
 
 def _dot_shape(x: float, y: float, look: sections.Look) -> str:
@@ -193,62 +178,51 @@ def _dot_shape(x: float, y: float, look: sections.Look) -> str:
     if look.shape == "circle":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{SIZE}" {style}/>'
     if look.shape == "square":
-        half = SIZE - 0.5
-        return f'<rect x="{x - half:.1f}" y="{y - half:.1f}" width="{2 * half}" height="{2 * half}" {style}/>'
+        return _rect(x - SIZE + 0.5, y - SIZE + 0.5, 2 * SIZE - 1, 2 * SIZE - 1, style)
+    points = [(x, y - SIZE - 1), (x + SIZE + 1, y), (x, y + SIZE + 1), (x - SIZE - 1, y)]
     if look.shape == "triangle":
         points = [(x, y - SIZE - 0.5), (x + SIZE + 0.5, y + SIZE - 0.5), (x - SIZE - 0.5, y + SIZE - 0.5)]
-    else:
-        points = [(x, y - SIZE - 1), (x + SIZE + 1, y), (x, y + SIZE + 1), (x - SIZE - 1, y)]
-    return f'<polygon points="{" ".join(f"{left:.1f},{top:.1f}" for left, top in points)}" {style}/>'
-
-
-# Bars from zero, in groups.
+    return f'<polygon points="{_points(points)}" {style}/>'
 
 
 def _bar_parts(chart: sections.BarChart) -> Iterator[Part]:
     if chart.legend:
         yield _legend(chart.legend, 0.0)
-    bars = [bar for group in chart.groups for bar in group.bars]
+    bars = [bar for _, group in chart.groups for bar in group]
     ends = max(_width(bar.text) * (STRONG if bar.strong else 1.0) for bar in bars)
     names = min(max(_width(bar.name) for bar in bars), WIDTH - ends - LEAST_TRACK - 2 * GAP)
-    # Bars are drawn between their names and the texts at their ends.
-    track = Axis(0, 1, names + GAP, WIDTH - ends - GAP, linear=True)
-    for group in chart.groups:
-        shapes = [_text(0, BASELINE, group.label, "strong")]
-        for index, bar in enumerate(group.bars, start=1):
+    for label, group in chart.groups:
+        # Bars are drawn between their names and the texts at their ends.
+        end = chart.end or max(bar.size for bar in group)
+        track = Axis(0, end, names + GAP, WIDTH - ends - GAP, linear=True)
+        shapes = [_text(0, BASELINE, label, "strong")]
+        for index, bar in enumerate(group, start=1):
             shapes.append(f'<g data-backend="{escaped(bar.backend)}" transform="translate(0 {index * ROW})">')
-            shapes += [f"<title>{escaped(bar.tip)}</title>" if bar.tip else "", *_bar(chart, group, bar, track), "</g>"]
-        yield Part(group.label, ROW * (len(group.bars) + 1), shapes)
+            shapes += [f"<title>{escaped(bar.tip)}</title>" if bar.tip else "", *_bar(bar, track), "</g>"]
+        yield Part(label, ROW * (len(group) + 1), shapes)
 
 
-def _bar(chart: sections.BarChart, group: sections.BarGroup, bar: sections.Bar, track: Axis) -> Iterator[str]:
-    def place(size: float) -> float:
-        return track.at(min(1.0, max(0.0, size / group.end)))
-
-    middle = ROW / 2
+def _bar(bar: sections.Bar, track: Axis) -> Iterator[str]:
     yield _text(0, BASELINE, _cut(bar.name, int(track.begin / CHARACTER)))
     yield _rect(track.begin, 2, track.end - track.begin, ROW - 4, 'class="track"')
     before = 0.0
     for piece in bar.pieces:
-        begin, end = place(before), place(before + piece.size)
-        look = f'fill="{piece.colour}" fill-opacity="{bar.opacity:.2f}" stroke="{piece.colour}"'
+        begin, end = (track.at(min(size, track.high)) for size in (before, before + piece.size))
+        colour, opacity = piece.look.colour, piece.look.opacity
+        look = f'fill="{colour}" fill-opacity="{opacity:.2f}" stroke="{colour}"'
         yield _rect(begin, 4, end - begin, ROW - 8, look)
         if piece.label:
             yield _text((begin + end) / 2, BASELINE, piece.label, "inside middle")
         before += piece.size
-    if not chart.legend and group.end == sections.TORN and bar.size > sections.TORN:
+    if bar.size > track.high:
         x = track.begin + 0.85 * (track.end - track.begin)
         yield f'<polygon class="tear" points="{x:.1f},2 {x + 8:.1f},2 {x:.1f},{ROW - 2} {x - 8:.1f},{ROW - 2}"/>'
     elif bar.low is not None and bar.high is not None:
-        low, high = place(bar.low), place(bar.high)
+        low, high = (track.at(min(max(size, 0.0), track.high)) for size in (bar.low, bar.high))
         for look in ("halo", "interval"):  # the halo first, so that the line is seen on its bar too
-            yield _line(look, low, middle, high, middle)
-            yield _line(look, low, middle - CAP, low, middle + CAP)
-            yield _line(look, high, middle - CAP, high, middle + CAP)
+            yield _line(look, low, ROW / 2, high, ROW / 2)
+            yield from (_line(look, x, ROW / 2 - CAP, x, ROW / 2 + CAP) for x in (low, high))
     yield _text(track.end + GAP, BASELINE, _cut(bar.text), "strong" if bar.strong else "")
-
-
-# Lines over sizes or time.
 
 
 def _panel(panel: sections.Panel) -> Part:
@@ -263,12 +237,10 @@ def _panel(panel: sections.Panel) -> Part:
         x = Axis(0.5, len(panel.names) + 0.5, left, right, linear=True)
     y = Axis(*panel.bounds, bottom, top, panel.linear)
     shapes = [_text(0, BASELINE, f"{panel.label}: {panel.what}" if panel.what else panel.label, "strong")]
-    for tick, text in ticks.items():
-        shapes.append(_line("grid", left, y.at(tick), right, y.at(tick)))
-        shapes.append(_text(left - 6, y.at(tick) + 4, text, "soft right"))
-    for size, text in _sizes(panel, x).items():
-        shapes.append(_line("grid", x.at(size), top, x.at(size), bottom))
-        shapes.append(_text(x.at(size), bottom + BASELINE, text, "soft middle"))
+    for at, text in ((y.at(tick), text) for tick, text in ticks.items()):
+        shapes += [_line("grid", left, at, right, at), _text(left - 6, at + 4, text, "soft right")]
+    for at, text in ((x.at(size), text) for size, text in _sizes(panel, x).items()):
+        shapes += [_line("grid", at, top, at, bottom), _text(at, bottom + BASELINE, text, "soft middle")]
     shapes.append(_text((left + right) / 2, bottom + ROW + BASELINE, panel.axis, "soft middle"))
     for index, crossover in enumerate(panel.crossovers):
         place = x.at(crossover.at)
@@ -279,10 +251,8 @@ def _panel(panel: sections.Panel) -> Part:
         has_room = place + len(crossover.text) * CHARACTER < right
         where, anchor = (place + 4, "note") if has_room else (place - 4, "note right")
         shapes.append(_text(where, top + index * ROW + BASELINE, crossover.text, anchor))
-    for line in panel.lines:
-        shapes += _series(line, panel, x, y)
-    shapes += _names(panel.lines, right + GAP, y)
-    return Part(panel.label, bottom + 2 * ROW, shapes)
+    shapes += [shape for line in panel.lines for shape in _series(line, panel, x, y)]
+    return Part(panel.label, bottom + 2 * ROW, [*shapes, *_names(panel.lines, right + GAP, y)])
 
 
 def _sizes(panel: sections.Panel, x: Axis) -> dict[float, str]:
@@ -297,20 +267,19 @@ def _sizes(panel: sections.Panel, x: Axis) -> dict[float, str]:
 
 
 def _series(line: sections.Line, panel: sections.Panel, x: Axis, y: Axis) -> Iterator[str]:
-    look = line.look
-    drawn = f'stroke="{look.colour}" opacity="{look.opacity:.2f}"'
+    drawn = f'stroke="{line.look.colour}" opacity="{line.look.opacity:.2f}"'
     yield f'<g class="series" data-backend="{escaped(line.backend)}" {drawn}>'
     for size, value in line.points:
         if value.low is not None and value.high is not None:
             yield _line("interval", x.at(size), y.at(value.low), x.at(size), y.at(value.high))
     places = [(x.at(size), y.at(value.value)) for size, value in line.points]
-    yield f'<polyline points="{" ".join(f"{left:.1f},{top:.1f}" for left, top in places)}"/>'
+    yield f'<polyline points="{_points(places)}"/>'
     few = len(line.points) <= 2 * len(panel.sizes) and not (panel.linear and len(line.points) > 20)
     for (left, top), (size, value) in zip(places, line.points, strict=True) if few else ():
         ends = [number3(end) for end in (value.low, value.high) if end is not None]
         interval = f" ({'–'.join(ends)})" if ends else ""
         tip = f"{line.name} at {panel.axis} {number3(size)}: {number3(value.value)} {panel.unit}{interval}"
-        yield f"<g><title>{escaped(tip)}</title>{_dot_shape(left, top, look)}</g>"
+        yield f"<g><title>{escaped(tip)}</title>{_dot_shape(left, top, line.look)}</g>"
     yield "</g>"
 
 
@@ -338,6 +307,10 @@ def number3(value: float) -> str:
 def escaped(text: str) -> str:
     """Return text that is safe in HTML and in SVG: on one line, without control characters and without markup."""
     return escape(one_line(text))
+
+
+def _points(places: Iterable[tuple[float, float]]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
 
 
 def _cut(text: str, most: int = MOST_CHARACTERS) -> str:

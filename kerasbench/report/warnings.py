@@ -1,13 +1,13 @@
 """What to know before a number is used: for each kind of warning who it is about, what it means, and what to type."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import longer_by_means
 from kerasbench.analysis.warnings import Concern
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column
+from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import Inline, Link, Section, Strong, Typed, Words, mark
 from kerasbench.report.words import LIMITATIONS, Names, listed, multiple, names, percent, span
 from kerasbench.text import count
@@ -37,67 +37,41 @@ ORDER = (
 )
 
 
-@dataclass(frozen=True)
-class Caution:
-    """One kind of warning. ``cases``: those that its number marks in tables."""
-
-    words: Words
-    cases: Sequence[tuple[str, Column]] = ()
+Case = tuple[str, Column]  # by the label of its row
+Marks = dict[Case, list[int]]  # the numbers of the warnings that are about it
+Caution = tuple[list[Inline], Sequence[Case]]  # one kind of warning, and the cases that its number marks in tables
 
 
-@dataclass(frozen=True)
-class Marks:
-    numbers: dict[tuple[str, Column], list[int]] = field(default_factory=dict)
-
-    def of(self, row: str, column: Column) -> Sequence[int]:
-        return self.numbers.get((row, column), ())
-
-
-def cautions(findings: Findings) -> list[Caution]:
-    kinds: dict[WarningKind, list[Concern]] = {}
-    for concern in findings.concerns:
-        kinds.setdefault(concern.what, []).append(concern)
-    return [
-        *_failures(findings),
-        *(_caution(kind, kinds[kind], findings) for kind in ORDER if kind in kinds),
-        *_means(findings),
-        *_machine(findings),
-    ]
+def cautions(findings: Findings) -> tuple[list[Words], Marks]:
+    """Return all warnings by how much they matter, those numbered that are about cases of a table."""
+    kinds = grouped((concern.what, concern) for concern in findings.concerns)
+    of_kinds = (_caution(kind, kinds[kind], findings) for kind in ORDER if kind in kinds)
+    lines: list[Words] = []
+    marks: Marks = {}
+    number = 0
+    for words, cases in (*_failures(findings), *of_kinds, *_means(findings), *_machine(findings)):
+        if cases and findings.is_ranked:  # else no cell of its tables is marked
+            number += 1
+            words.insert(0, f"{mark([number])} ")
+            for case in cases:
+                marks.setdefault(case, []).append(number)
+        lines.append(words)
+    return lines, marks
 
 
-def marks_of(shown: Sequence[Caution]) -> Marks:
-    numbers: dict[tuple[str, Column], list[int]] = {}
-    for number, caution in _numbers(shown):
-        for case in caution.cases if number else ():
-            numbers.setdefault(case, []).append(number)
-    return Marks(numbers)
-
-
-def _numbers(shown: Sequence[Caution]) -> Iterator[tuple[int, Caution]]:
-    """Yield each caution with its number, 0 where it marks no case."""
-    marking = [caution for caution in shown if caution.cases]
-    return ((1 + marking.index(caution) if caution.cases else 0, caution) for caution in shown)
-
-
-def section(shown: Sequence[Caution], advice: Sequence[Words] = ()) -> Section:
+def section(cautions: Sequence[Words], advice: Sequence[Words], end: Words) -> Section:
     """Return the list above the fold. ``advice``: what a mode itself has to say before its answer is used."""
-    lines = [*advice, *(_numbered(number, caution) for number, caution in list(_numbers(shown))[:MOST])]
     limits: Words = [
         "They hold for this machine in this session; another machine has other ratios: ",
         Link("Limitations", LIMITATIONS),
         ".",
     ]
-    return Section(TITLE, lines=[*lines, limits])
+    return Section(TITLE, lines=[*advice, *cautions[:MOST], limits], end=end)
 
 
-def more(shown: Sequence[Caution]) -> Section | None:
-    lines = [_numbered(number, caution) for number, caution in _numbers(shown)][MOST:]
+def more(cautions: Sequence[Words]) -> Section | None:
+    lines = cautions[MOST:]
     return Section(f"{count(len(lines), 'more warning')}", lines=lines, folded=True) if lines else None
-
-
-def _numbered(number: int, caution: Caution) -> Words:
-    words = [caution.words] if isinstance(caution.words, str) else [*caution.words]
-    return [f"{mark([number])} ", *words] if number else words
 
 
 def _failures(findings: Findings) -> Iterator[Caution]:
@@ -107,13 +81,13 @@ def _failures(findings: Findings) -> Iterator[Caution]:
         places = [f"{label} on {called.get(column, column.label)}" for label, column in cases]
         who = f": {listed(places)}" if len(places) <= MOST_PLACES else ""
         failed = Strong(f"{count(len(cases), 'case')} failed")
-        yield Caution([failed, f"{who}. Causes and what to do stand above."], cases)
+        yield ([failed, f"{who}. Causes and what to do stand above."], cases)
 
 
 def _caution(kind: WarningKind, concerns: Sequence[Concern], findings: Findings) -> Caution:
     called = names(findings.summary.columns)
     places: list[str] = []
-    cases: list[tuple[str, Column]] = []
+    cases: list[Case] = []
     by_case = {concern.row for concern in concerns if concern.columns}
     measured = {
         row.label: {column for column, case in row.cases.items() if case.trials} for row in findings.summary.rows
@@ -129,10 +103,10 @@ def _caution(kind: WarningKind, concerns: Sequence[Concern], findings: Findings)
     estimated = f" (an estimated {span(shares, percent).replace(' % to', ' to')})" if shares else ""
     meaning = f"{_sentence(kind.meaning)}{estimated}"
     where = f": {_where(places, cases, called)}. " if any(places) else ". "
-    return Caution([Strong(meaning), where, *_to_do(kind, concerns[0], findings)], cases)
+    return ([Strong(meaning), where, *_to_do(kind, concerns[0], findings)], cases)
 
 
-def _where(places: Sequence[str], cases: Sequence[tuple[str, Column]], called: Names) -> str:
+def _where(places: Sequence[str], cases: Sequence[Case], called: Names) -> str:
     """Return the cases by name; of many how many there are, with their configuration if all have the same."""
     if len(places) <= MOST_PLACES:
         return listed(places)
@@ -166,10 +140,9 @@ def _means(findings: Findings) -> Iterator[Caution]:
         if not row.origin.config.paired and (means := longer_by_means(contrast)) is not None
     ]
     if by_means:
-        shown = listed(by_means[:MOST_PLACES])
         rest = f" ({len(by_means) - MOST_PLACES} more in the data)" if len(by_means) > MOST_PLACES else ""
-        text = f" With them {shown}{rest}. Plan long trainings with these."
-        yield Caution([Strong("Occasional slow steps are not in a median."), text])
+        text = f" With them {listed(by_means[:MOST_PLACES])}{rest}. Plan long trainings with these."
+        yield ([Strong("Occasional slow steps are not in a median."), text], [])
 
 
 def _machine(findings: Findings) -> Iterator[Caution]:
@@ -177,4 +150,4 @@ def _machine(findings: Findings) -> Iterator[Caution]:
         if signal.name in set(WarningKind):
             kind = WarningKind(signal.name)
             remedy = [" ", Typed(kind.remedy), "."] if kind.is_command else [f" {_sentence(kind.remedy)}."]
-            yield Caution([Strong(f"Before the run: {signal.reason}."), *remedy])
+            yield ([Strong(f"Before the run: {signal.reason}."), *remedy], [])

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from kerasbench import variants
 from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS, Row
 from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
 from kerasbench.analysis.metrics import BY_NAME
@@ -106,7 +107,6 @@ def whole_steps(steps: float) -> str:
 
 SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 DEVICES = {CPU: "CPU", GPU: "GPU"}
-SWITCHES = {"jax": "jit", "tensorflow": "XLA", "torch": "torch.compile"}
 
 
 def names(columns: Iterable[Column]) -> dict[Column, str]:
@@ -126,20 +126,8 @@ def names(columns: Iterable[Column]) -> dict[Column, str]:
 
 
 def _settings(column: Column) -> list[str]:
-    options, switch = column.options, SWITCHES.get(column.backend, "jit")
-    said = {
-        "jit": None if options.jit is None else switch if options.jit else f"no {switch}",
-        "dtype": options.dtype,
-        "fp32": None if options.fp32 == "ieee" else f"fp32 {options.fp32}",
-        "threads": None if options.threads is None else count(options.threads, "thread"),
-        "malloc": options.malloc and "freed memory kept",
-        "steps": options.steps_per_execution and f"steps_per_execution={options.steps_per_execution}",
-        "batch": options.batch_size and f"batch {options.batch_size:,}",
-        "native": "without Keras" if options.native else None,
-        "warm": "warm cache" if options.warm_cache else None,
-        "control": "measured again" if options.control else None,
-    }
-    return [setting for setting in said.values() if setting]
+    said = [variant.said(value, column.backend) for variant, value in variants.chosen(column.options)]
+    return [*said, *(["measured again"] if column.options.control else [])]
 
 
 def case_name(case: CaseKey, predicts_only: bool = False) -> str:

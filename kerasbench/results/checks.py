@@ -11,6 +11,7 @@ from typing import Any
 import msgspec
 
 from kerasbench.host import FIT
+from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.results.run import MAX_COLUMNS, Run, RunConfig, Trial
 from kerasbench.results.times import step_ns
@@ -26,6 +27,9 @@ ONE_OR_MORE = """
 """
 ZERO_OR_MORE = "wall_ns epoch_steps full_steps_per_epoch operations peak_rss_bytes peak_device_bytes memory_bytes"
 LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split(), 0) | {"width": 1e-9}
+# By a mode, what raises ValidationError for what it cannot have been asked; filled in by ``kerasbench.modes``, and what
+# only reads numbers does without.
+MODES: dict[str, Callable[[RunConfig], object]] = {}
 
 
 def problems(record: Run) -> Iterator[str]:
@@ -41,25 +45,18 @@ def problems(record: Run) -> Iterator[str]:
         yield f"{columns} configurations, and a run has {MAX_COLUMNS} at most"
     if not 0 < record.minimal_effect < 1:
         yield "minimal_effect is out of range"
-    yield from _problems_of_mode(record.config)
     yield from _unfit_words(record)
 
 
-Decode = Callable[[RunConfig], object]  # raises ValidationError for what its mode cannot have been asked
-MODES: dict[str, Decode] = {}  # filled in by ``kerasbench.modes``; what only reads numbers does without
-
-
-def _problems_of_mode(config: RunConfig) -> Iterator[str]:
+def _unfit_words(record: Run) -> Iterator[str]:
+    config = record.config
     if MODES and config.mode not in MODES:
         yield f"its mode cannot be {config.mode[:SHOWN]!r}"
-        return
-    try:
-        MODES.get(config.mode, repr)(config)
-    except msgspec.ValidationError as error:
-        yield f"what its mode was asked cannot be: {error}"
-
-
-def _unfit_words(record: Run) -> Iterator[str]:
+    else:
+        try:
+            MODES.get(config.mode, repr)(config)
+        except msgspec.ValidationError as error:
+            yield f"what its mode was asked cannot be: {error}"
     if not _is_time(record.started):  # files are named after it
         yield f"its start, {record.started[:SHOWN]!r}, is not a time"
     for time in (record.finished, *record.resumed, *(trial.ended for trial in record.trials)):
@@ -70,8 +67,7 @@ def _unfit_words(record: Run) -> Iterator[str]:
 
 
 def _is_time(text: str) -> bool:
-    """Tell whether it is a time as ``text.now`` gives it."""
-    try:
+    try:  # as ``text.now`` gives it
         return datetime.fromisoformat(text).strftime("%Y-%m-%dT%H:%M:%SZ") == text
     except ValueError:
         return False
@@ -105,6 +101,8 @@ def _out_of_range(value: object, name: str = "") -> str:
         parts = [(name, part) for part in known]
     elif isinstance(value, dict):
         parts = [(name, part) for part in value.values()]
+    elif isinstance(value, Options):
+        parts = value.items()
     elif dataclasses.is_dataclass(value):
         parts = vars(value).items()
     for field, part in parts:

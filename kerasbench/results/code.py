@@ -6,12 +6,16 @@ sums up, draws and carries is in none, and what an option alone uses is that opt
 tests/results/test_code.py follows the imports, and says what is left out and why.
 """
 
+import ast
 import hashlib
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from functools import cache
 from pathlib import Path
+from typing import Any
 
+from kerasbench import variants
 from kerasbench.protocol.columns import Column
+from kerasbench.variants.variant import Variant
 
 PACKAGE = Path(__file__).parents[1]
 LENGTH = 12  # hexadecimal digits: two of a million versions are alike once in 500 times
@@ -40,6 +44,7 @@ EVERY_COLUMN = (
     "runners/inputs.py",
     "backends/__init__.py",
     "scenario.py",
+    "variants/__init__.py",
     "datasets.py",
     # What is asked of a child, with the defaults of its protocol, and what it answers.
     "protocol/columns.py",
@@ -57,28 +62,25 @@ EVERY_COLUMN = (
     "host/load.py",
 )
 BACKEND = "backends/{backend}.py"
-# By the name of an option, what a column has besides that uses it.
-OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "malloc": ("protocol/malloc.py",),
-    "native": ("runners/baseline.py", "native/__init__.py", "native/{backend}.py"),
-    "warm_cache": ("worker/caches.py",),
-}
+VARIANT = "variants/{}.py"  # by the name of the choice; and the files that it names
+HOOKS = {"variables", "before_import", "apply", "on_model", "ran_as"}  # of a variant, which measure
 
 
 @cache
 def measuring_code(column: Column, package: Path = PACKAGE) -> str:
     """Return the hash of the code that measures a column: the same wherever it is installed, whatever else changes."""
-    return _hash([column.backend], [option for option in OPTIONS if getattr(column.options, option)], package)
+    return _hash([column.backend], [variant for variant, _ in variants.chosen(column.options)], package)
 
 
 @cache
 def all_measuring_code(package: Path = PACKAGE) -> str:
     """Return the hash of the code that measures any column: machines that have it alike measure each column alike."""
-    return _hash([file.stem for file in (package / BACKEND).parent.glob("*.py")], OPTIONS, package)
+    return _hash([file.stem for file in (package / BACKEND).parent.glob("*.py")], variants.ALL, package)
 
 
-def _hash(backends: Collection[str], options: Collection[str], package: Path) -> str:
-    used = (*EVERY_COLUMN, BACKEND, *(name for option in options for name in OPTIONS[option]))
+def _hash(backends: Collection[str], chosen: Collection[Variant[Any]], package: Path) -> str:
+    more = (name for variant in chosen for name in (VARIANT.format(variant.name), *variant.files))
+    used = (*EVERY_COLUMN, BACKEND, *more)
     names = {name.format(backend=backend) for backend in backends for name in used}
     hashes = _hash_of_each_file(package)
     present = sorted(hashes.keys() & names)  # a result file may name a backend that is not there
@@ -88,4 +90,15 @@ def _hash(backends: Collection[str], options: Collection[str], package: Path) ->
 @cache
 def _hash_of_each_file(package: Path) -> dict[str, str]:
     contents = {file.relative_to(package).as_posix(): file.read_bytes() for file in package.rglob("*.py")}
+    folder = VARIANT.partition("/")[0]
+    contents |= {name: measuring_part(text) for name, text in contents.items() if name.partition("/")[0] == folder}
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
+
+
+def measuring_part(variant: bytes) -> bytes:
+    """Return a variant's file without what its class declares and says: in its hooks is how a column is measured."""
+    classes = [part for part in ast.parse(variant).body if isinstance(part, ast.ClassDef)]
+    told = [part for kind in classes for part in kind.body if getattr(part, "name", "") not in HOOKS]
+    left_out = {number for part in told for number in range(part.lineno, (part.end_lineno or 0) + 1)}
+    lines = enumerate(variant.splitlines(), start=1)
+    return b"\n".join(line for number, line in lines if line.strip() and number not in left_out)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from kerasbench import __version__
+from kerasbench import __version__, variants
 from kerasbench.host import Machine
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Signal, Surroundings
@@ -128,9 +128,8 @@ class ScenarioFacts:
     baselines: dict[str, str] = field(default_factory=dict)  # hashes of the files of its native baselines, by backend
     suite: str | None = None  # the built-in one that it is part of, empty for one's own; None: not recorded
 
-    def source(self, backend: str, native: bool) -> tuple[str, str]:
-        """Return what tells a changed case from an unchanged one: the scenario's hash, and its native baseline's."""
-        return self.file_hash, self.baselines.get(backend, "") if native else ""
+    def source(self, column: Column) -> tuple[str, str]:
+        return self.file_hash, self.baselines.get(column.backend, "") if variants.replaces(column.options) else ""
 
 
 class Group(NamedTuple):
@@ -168,7 +167,7 @@ class Trial:
     phases: list[Phase]
     measurement: Measurement | None = None
     failure: Failure | None = None
-    options: Options = DEFAULT_OPTIONS
+    options: Options = field(default_factory=Options)
     surroundings: Surroundings | None = None
     noise: list[Signal] = field(default_factory=list)  # what disturbed it, as its surroundings show
     protocol: ProtocolKind | None = None  # what it measured, or was to; None: not recorded
@@ -202,17 +201,12 @@ class Trial:
         return AGENDAS[self.protocol or ("steady" if self.options.size is None else "sweep")]
 
     @property
-    def measures_epochs(self) -> bool:
-        return not self.agenda.sized
-
-    @property
     def own_ns(self) -> int:
         """How long it took, without the turns of the other columns of its block."""
         return self.wall_ns - sum(phase.waited_ns for phase in self.phases)
 
     @property
     def disturbed(self) -> bool:
-        """Whether something disturbed it so much that it is marked."""
         return any(signal.invalidates for signal in self.noise)
 
 
@@ -220,7 +214,7 @@ def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], known: i
     """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then.
 
     ``known``: how many rounds of the run are complete; a case that is missing in one of these has left it. In a later
-    round it may be one that an interruption came before.
+    round an interruption may have come before it.
     """
     left, done = set(cases), 0
     while True:
@@ -274,7 +268,6 @@ class Run:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether its budget ended it: more time would make it more precise."""
         return BUDGET in self.stopped_because
 
     def origin(self, group: Group) -> Origin:

@@ -9,8 +9,8 @@ import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
+from itertools import chain, count
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -18,14 +18,14 @@ import msgspec
 
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, read_plain, replace
-from kerasbench.protocol.columns import CaseKey
+from kerasbench.protocol.columns import Options
 from kerasbench.results import upgrade
 from kerasbench.results.checks import NUMBERS, problems
-from kerasbench.results.run import SCHEMA, Run, Trial
+from kerasbench.results.run import SCHEMA, Run, Trial, completed_rounds
 from kerasbench.text import complain
 
-JOURNAL = ".jsonl"
-STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,3})?", re.ASCII)  # of a run's files, by its start (_reserve)
+JOURNAL, TABLES = ".jsonl", ".md"
+STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,3})?", re.ASCII)  # of a run's files, by its start (Store.create)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
 NOT_PLAIN = re.compile(r"[^\n -~]")
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
@@ -40,18 +40,28 @@ class Store:
     """
 
     def __init__(self, journal: Path) -> None:
-        self.journal = journal
+        self.journal, self.data = journal, journal.with_suffix(".json")
         self._held: BinaryIO | None = None
-        self.data = journal.with_suffix(".json")
-        self.tables = tables_file(self.data)
+        self.tables = journal.with_suffix(TABLES)
 
     @classmethod
     def create(cls, folder: Path, started: str) -> "Store":
-        """Make the folder and reserve the names; raise ResultsError, before anything is measured, if that fails."""
+        """Make the folder and reserve the names; raise ResultsError, before anything is measured, if that fails.
+
+        They are the first free ones of this second, so that two runs never share one.
+        """
         stamp = started.replace(":", "").replace("Z", "")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            return cls(_reserve(folder, stamp))
+            for name in chain([stamp], (f"{stamp}-{number}" for number in count(2))):
+                journal = folder / f"{name}{JOURNAL}"
+                others = map(journal.with_suffix, (".json", TABLES, ".svg"))
+                if any(map(os.path.lexists, others)):  # a link to nothing too
+                    continue
+                with suppress(FileExistsError):
+                    journal.touch(exist_ok=False)
+                    break
+            return cls(journal)
         except OSError as error:
             why = f"results cannot be written here: {error.strerror}; choose another with --results DIR"
             raise ResultsError(f"{folder}: {why}") from None
@@ -94,10 +104,8 @@ def is_held(journal: Path) -> bool:
     try:
         with journal.open("r+b") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     return False
 
 
@@ -108,10 +116,12 @@ def as_line(part: object) -> bytes:
 def _without_empty(value: object) -> object:
     """Return a dataclass as a dict, without its fields that are empty by default, and are.
 
-    A default that says something is written, so that a file goes on to say it when the default has changed.
+    A default that says something is written: it may change.
     """
     if isinstance(value, list):
         return value if value and isinstance(value[0], (*NUMBERS, str)) else list(map(_without_empty, value))
+    if isinstance(value, Options):
+        return dict(value)
     if isinstance(value, dict):
         return {name: _without_empty(part) for name, part in value.items()}
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
@@ -129,15 +139,10 @@ def _defaults(kind: Any) -> dict[str, Any]:
     }
 
 
-def tables_file(data: Path) -> Path:
-    return data.with_suffix(".md")
-
-
 def result_files(place: Path) -> list[Path]:
     """Return the result files of a folder, oldest first; raise ResultsError if there is none.
 
-    A run that has a journal is not over, or was resumed: the journal stands for it. An empty one is of a run that was
-    killed before it had begun.
+    A run that has a journal is not over, or was resumed: the journal stands for it, unless it is empty.
     """
     by_run = {file.stem: file for file in place.glob("*.json")}
     for journal in place.glob(f"*{JOURNAL}"):
@@ -154,27 +159,20 @@ def clear_leftovers(folder: Path) -> None:
     for file in filter(is_named_by_a_run, [*folder.glob(f"*{JOURNAL}"), *folder.glob(f"*{PARTIAL}")]):
         with suppress(OSError):
             seen = file.stat()
-            is_unread = file.suffix == PARTIAL or not seen.st_size
-            if is_unread and time.time() - seen.st_mtime > LEFT_S:
+            if (file.suffix == PARTIAL or not seen.st_size) and time.time() - seen.st_mtime > LEFT_S:
                 file.unlink()
 
 
 def is_named_by_a_run(file: Path) -> bool:
-    """Tell whether a file has a name that a run gives: its start, and endings."""
     return STAMP.fullmatch(file.name.partition(".")[0]) is not None
 
 
 def load(file: Path) -> Run:
-    """Read a result file, or the journal of a run that is not over.
-
-    Raises:
-        ResultsError: it is not there, not a result file, or of another version of kerasbench's format.
-    """
+    """Read a result file, or the journal of a run that is not over; raise ResultsError where that cannot be done."""
     try:
-        content = read_plain(file, MAX_FILE_BYTES)
+        return read(read_plain(file, MAX_FILE_BYTES), file)
     except OSError as error:
         raise ResultsError(f"{file}: cannot be read: {error.strerror}") from None
-    return read(content, file)
 
 
 def read(content: bytes, file: Path) -> Run:
@@ -190,14 +188,12 @@ def read(content: bytes, file: Path) -> Run:
 
 def as_json(records: Sequence[Run]) -> str:
     """Return runs as one JSON array, in which no character moves a terminal's cursor or turns its text around."""
-    text = msgspec.json.format(msgspec.json.encode(list(records)), indent=1).decode()
+    text = msgspec.json.format(msgspec.json.encode(list(records), enc_hook=dict), indent=1).decode()
     return NOT_PLAIN.sub(lambda match: match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1], text)
 
 
 class _Version(msgspec.Struct):
-    """The one field that says how to read the others: nothing else is built of a file that is not a result."""
-
-    schema: int
+    schema: int  # says how to read the others: nothing else is built of a file that is not a result
 
 
 def _decoded(content: bytes, file: Path) -> Run:
@@ -208,7 +204,7 @@ def _decoded(content: bytes, file: Path) -> Run:
         age = "a newer" if schema > SCHEMA else "an older"
         advice = "read it with that version, or measure again"
         raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
-    return msgspec.json.decode(content, type=Run)
+    return upgrade.decoded(content, Run)
 
 
 def _from_journal(content: bytes, file: Path) -> Run:
@@ -216,81 +212,41 @@ def _from_journal(content: bytes, file: Path) -> Run:
     whole_lines = (line for line in io.BytesIO(content) if line.endswith(b"\n"))
     first = next(whole_lines, b"")
     record, is_older = _decoded(first, file), msgspec.json.decode(first, type=_Version).schema == upgrade.OLDER
-    trials = [upgrade.trial_of(line) if is_older else msgspec.json.decode(line, type=Trial) for line in whole_lines]
-    return dataclasses.replace(record, trials=trials, rounds_completed=_complete_rounds(trials, record.cases))
+    trials = [upgrade.trial_of(line) if is_older else upgrade.decoded(line, Trial) for line in whole_lines]
+    rounds = 0
+    if len({trial.case for trial in trials if trial.round == 1 and not trial.crowded}) >= record.cases:
+        # A row that is decided takes part in no further round: the last one then passes for open.
+        before_last = max((trial.round for trial in trials), default=0) - 1
+        rounds = completed_rounds({trial.case for trial in trials}, trials, before_last)
+    return dataclasses.replace(record, trials=trials, rounds_completed=rounds)
 
 
-def _complete_rounds(trials: list[Trial], cases: int) -> int:
-    """Return how many rounds are complete: the last one may not be. ``cases`` were planned.
-
-    It is complete where it has every case of the round before that has not failed. A row that is decided takes part in
-    no further round: the last one then passes for incomplete, and only the number of rounds is one too small.
-    """
-    by_round: dict[int, set[CaseKey]] = {}
-    failed: dict[CaseKey, int] = {}
-    for trial in trials:
-        if trial.round and not trial.crowded:
-            by_round.setdefault(trial.round, set()).add(trial.case)
-        if trial.ends_case:
-            failed[trial.case] = trial.round
-    last = max(by_round, default=0)
-    if len(by_round.get(1, ())) < max(cases, 1):
-        return 0
-    expected = {case for case in by_round.get(last - 1, ()) if failed.get(case, last) >= last}
-    return last if expected <= by_round[last] else last - 1
+Tell = Callable[[Path, ResultsError], None]  # gets a file that cannot be read, and why
 
 
-def _reserve(folder: Path, stamp: str) -> Path:
-    """Create the first free file of this second's name, so that two runs never share one."""
-    for suffix in ("", *(f"-{number}" for number in range(2, 1000))):
-        file = folder / f"{stamp}{suffix}{JOURNAL}"
-        try:
-            if not any(map(os.path.lexists, map(file.with_suffix, (".json", ".md", ".svg")))):  # a link to nothing too
-                file.touch(exist_ok=False)
-                return file
-        except FileExistsError:
-            continue
-    raise FileExistsError(17, "a thousand runs have begun in this second")
+def say_passed_over(why: ResultsError) -> None:
+    complain(f"{why}; skipped")
 
 
-@dataclass(frozen=True)
-class UnreadableFile:
-    file: Path
-    why: str
-
-    @property
-    def is_damaged(self) -> bool:
-        """Whether a run has given it its name; otherwise it is not kerasbench's."""
-        return is_named_by_a_run(self.file)
-
-
-Tell = Callable[[UnreadableFile], None]
-
-
-def say_passed_over(unread: UnreadableFile) -> None:
-    complain(f"{unread.why}; skipped")
-
-
-def refuse_damaged(unread: UnreadableFile) -> None:
+def refuse_damaged(file: Path, why: ResultsError) -> None:
     """Say that a foreign file is passed over; raise ResultsError for a damaged one, which would be missed."""
-    if unread.is_damaged:
-        raise ResultsError(f"{unread.why}; move it out of {unread.file.parent} to go on without it")
-    say_passed_over(unread)
+    if is_named_by_a_run(file):
+        raise ResultsError(f"{why}; move it out of {file.parent} to go on without it")
+    say_passed_over(why)
 
 
 def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False) -> Iterator[tuple[Path, Run]]:
-    """Read a folder's files, or the one that is named; ``tell`` gets what cannot be read, ResultsError: nothing can."""
+    """Read a folder's files, or the one that is named; raise ResultsError where nothing can be read."""
     if not place.is_dir():
         yield place, load(place)
         return
     any_read = False
-    files = result_files(place)
-    for listed in reversed(files) if newest_first else files:
+    for listed in result_files(place)[:: -1 if newest_first else 1]:
         file = listed if listed.exists() else listed.with_suffix(".json")  # its run has ended meanwhile
         try:
             record = load(file)
         except ResultsError as error:
-            tell(UnreadableFile(file, str(error)))
+            tell(file, error)
         else:
             any_read = True
             yield file, record

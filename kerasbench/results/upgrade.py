@@ -1,27 +1,26 @@
 """Result files of schema 5, read as those of schema 6."""
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from kerasbench.results.run import SCHEMA, Run, RunConfig, Trial
+from kerasbench.variants import of_file
 
 OLDER = 5
 
-
-class _Protocol(msgspec.Struct):
-    soaks: bool = False
+Kind = TypeVar("Kind")
 
 
-class _Effort(msgspec.Struct):
-    protocol: _Protocol = msgspec.field(default_factory=_Protocol)
+def decoded(content: bytes, kind: type[Kind]) -> Kind:
+    """Return a part of a file; raise msgspec's errors. What a column has is the one thing that types do not say."""
+    return msgspec.json.decode(content, type=kind, dec_hook=lambda _, values: of_file(values))
 
 
 class _Config(msgspec.Struct):
     """What told the mode of a run, which is a field now."""
 
-    effort: _Effort = msgspec.field(default_factory=_Effort)
     race: dict[str, Any] | None = None
     soak: dict[str, Any] | None = None
     versus: list[str] = []
@@ -47,7 +46,7 @@ class _Run(msgspec.Struct):
 
 
 def run_of(content: bytes) -> Run:
-    run, old = msgspec.json.decode(content, type=Run), msgspec.json.decode(content, type=_Run)
+    run, old = decoded(content, Run), msgspec.json.decode(content, type=_Run)
     return replace(
         run,
         config=_config(run.config, old.config),
@@ -58,20 +57,21 @@ def run_of(content: bytes) -> Run:
 
 
 def trial_of(line: bytes) -> Trial:
-    trial, old = msgspec.json.decode(line, type=Trial), msgspec.json.decode(line, type=_Trial)
+    trial, old = decoded(line, Trial), msgspec.json.decode(line, type=_Trial)
     return replace(trial, session=old.sitting)
 
 
 def _config(now: RunConfig, then: _Config) -> RunConfig:
-    protocol = replace(now.effort.protocol, lasts=then.effort.protocol.soaks)
-    now = replace(now, effort=replace(now.effort, protocol=protocol))
     if then.race is not None:
         return replace(now, mode="fastest", own=then.race, ranks=False, general=False)
     if then.soak is not None:
-        return replace(now, mode="soak", own=then.soak, ranks=False, general=False, paired=True)
+        effort = replace(now.effort, protocol=replace(now.effort.protocol, lasts=True))
+        return replace(now, mode="soak", own=then.soak, effort=effort, ranks=False, general=False, paired=True)
     if len(then.versus) == 2:
         own = dict(zip(("base", "head"), then.versus, strict=True)) | {"threshold": then.threshold}
         return replace(now, mode="versus", own=own, ranks=False, general=False, paired=True)
     if then.explain:
         return replace(now, mode="explain", general=False)
-    return replace(now, mode="sweep", own={"refine": then.refine}) if protocol.kind == "sweep" else now
+    if now.effort.protocol.kind == "sweep":
+        return replace(now, mode="sweep", own={"refine": then.refine})
+    return now

@@ -21,6 +21,7 @@ Call = Callable[[Any], Any]
 Logs = Mapping[str, Sequence[Any]]  # what each epoch logged, by Keras' names
 Bare = Callable[[], AbstractContextManager[Callable[[int], None]]]
 Phase = Callable[[str], AbstractContextManager[None]]
+Adjust = Callable[[Any], None]  # sets what was chosen on a Keras model; raises TrialFailure
 
 
 class Hooks:
@@ -53,9 +54,10 @@ class Runner(ABC):
     to_numpy: Call  # of an array that was predicted on the device
     predict_on_batch: Call  # from NumPy arrays to NumPy arrays
 
-    def __init__(self, backend: Backend, request: TrialRequest) -> None:
+    def __init__(self, backend: Backend, request: TrialRequest, adjust: Adjust = lambda model: None) -> None:
         self.backend = backend
         self.request = request
+        self.adjust = adjust
         self.place: Call = backend.on_device
 
     def load(self, phase: Phase) -> None:  # noqa: B027

@@ -29,7 +29,7 @@ class BaselineRunner(WithKeras):
         file, rows, device = Path(self.request.file), feed.train, self.request.device
         if is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None:
             raise _unsupported("a native baseline takes one array for x and one for y")
-        keras = KerasRunner(self.backend, self.request)
+        keras = KerasRunner(self.backend, self.request, self.adjust)
         keras.build(scenario, feed)
         if random_layers(keras.layers):
             raise _unsupported(

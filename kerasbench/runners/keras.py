@@ -55,9 +55,6 @@ class WithKeras(Runner):
         self.keras, self.to_numpy = keras, keras.ops.convert_to_numpy
 
     def wake(self) -> None:
-        if self.request.options.dtype is not None:
-            self.keras.config.set_dtype_policy(self.request.options.dtype)
-
         self.to_numpy(self.keras.ops.sum(self.keras.ops.ones((2, 2))))
 
     def build_again(self, clears: bool) -> None:
@@ -115,17 +112,12 @@ class KerasRunner(WithKeras):
             raise ScenarioError(f"the model has {self.parameters:,} parameters, the scenario says {wanted:,}")
 
         # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
-        jit = self.request.options.jit
-        # By default Keras compiles no model of which a layer says that it cannot be.
-        by_default = self.backend.jit_default(self.request.device) and all(layer.supports_jit for layer in self.layers)
-        model.jit_compile = by_default if jit is None else jit
-        self.jit = bool(model.jit_compile)
-        if jit and not self.jit:  # where tensorflow-metal is installed it does not, even for the CPU
-            cause = f"Keras does not compile this model on {self.request.backend} here"
-            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "leave out --jit, or say --jit off"))
-
-        model.steps_per_execution = self.request.options.steps_per_execution or model.steps_per_execution
-        self.steps_per_execution = model.steps_per_execution
+        # Keras compiles no model of which a layer says that it cannot be.
+        model.jit_compile = self.backend.jit_default(self.request.device) and all(
+            layer.supports_jit for layer in self.layers
+        )
+        self.adjust(model)
+        self.jit, self.steps_per_execution = bool(model.jit_compile), model.steps_per_execution
         self._require_executions()
 
         if not scenario.keeps_weights:

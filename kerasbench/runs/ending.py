@@ -12,24 +12,23 @@ from kerasbench.events import CycleEnded, Event, Notice, OnEvent
 class Ending:
     """Takes the first interruption of a long block for its end, once there is something to keep; later ones are raised.
 
-    It is over too when none of the columns that are ``needed`` is left: a control is there for them alone. Without
-    such, only an interruption ends it.
+    It is over too when none of the columns that are ``needed`` (by their labels) is left: a control is there for them
+    alone. Without such, only an interruption ends it.
     """
 
     def __init__(self, on_event: OnEvent, needed: Set[str]) -> None:
         self.asked = False
-        self._on_event = on_event
-        self._needed = needed  # by their labels
+        self._on_event, self._needed = on_event, needed
         self._left: Collection[str] | None = None  # the columns of the newest cycle; None: there was none
         self._said = False
         self._before: dict[int, Callable[[int, FrameType | None], object]] = {}
 
     def __enter__(self) -> Self:
         if threading.current_thread() is threading.main_thread():
-            handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)}
-            self._before = {number: handler for number, handler in handlers.items() if callable(handler)}
-        for number in self._before:
-            signal.signal(number, self.take)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if callable(handler := signal.getsignal(number)):
+                    self._before[number] = handler
+                    signal.signal(number, self.take)
         return self
 
     def __exit__(self, *raised: object) -> None:

@@ -1,12 +1,9 @@
 """The machine during a block: whether it has memory for one more child, and what goes on around the trials."""
 
-import dataclasses
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
-
-import psutil
 
 from kerasbench.host import nvidia
 from kerasbench.host.noise import MachineState, Surroundings, cool_down, observe, of_slices, of_surroundings, top_clock
@@ -16,15 +13,9 @@ from kerasbench.protocol.columns import CUDA, GPU, Device, cuda_visibility
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Trial
 
-# What a child may come to whose peak is not known: of a framework, rows and activations; and of each parameter, which
-# has a gradient, moments and copies.
+# Of a child whose peak is not known: of all but its parameters, and of each, with its gradient, moments and copies.
 CHILD_BYTES, PARAMETER_BYTES = 5 << 28, 32  # 1.25 GiB: small models take 0.4 to 1.2
 SHARE = 0.8  # of what was free before the first: children grow after they have started, and the system needs some
-
-
-def processors() -> int:
-    """Return the machine's processors, those included that this process may not use: counters are of all."""
-    return psutil.cpu_count() or 1
 
 
 @dataclass
@@ -33,8 +24,8 @@ class MemoryPool:
 
     free: Callable[[], int | None]
     peaks_bytes: Sequence[int | None]  # what each member is known to take; 0: not run yet, None: nothing of this memory
+    exclusive: bool = False  # a card for one process
     seen_bytes: dict[int, int] = field(default_factory=dict)  # what each held when the next one was to be started
-    _before_bytes: int | None = field(init=False)
     _held_bytes: int = 0
     _largest_bytes: int = 0
 
@@ -42,44 +33,37 @@ class MemoryPool:
         self._before_bytes = self.free()
 
     def fits(self, started: Sequence[int], member: int) -> bool:
-        """Tell whether a member fits beside those that were started; note what the last of these holds.
-
-        A member that has not run yet counts as large as the largest so far. Children that have only just been started
-        hold nothing to be seen: their known peaks count.
-        """
+        """What has not run yet counts as large as the largest so far; what has only just started, by its known peak."""
+        needed_bytes = self.peaks_bytes[member]
+        peaks_bytes = [peak for index in started if (peak := self.peaks_bytes[index]) is not None]
+        fits = not (self.exclusive and peaks_bytes and needed_bytes is not None)
         free_bytes = self.free()
         if self._before_bytes is None or free_bytes is None:
-            return True
+            return fits
         held_bytes = max(0, self._before_bytes - free_bytes)
         last_bytes = held_bytes - self._held_bytes
         self.seen_bytes[started[-1]] = max(last_bytes, self.seen_bytes.get(started[-1], 0))  # asked again, it is 0
         self._held_bytes = held_bytes
-        peaks_bytes = [self.peaks_bytes[index] or 0 for index in started]
         self._largest_bytes = max(self._largest_bytes, last_bytes, *peaks_bytes)
-        needed_bytes = self.peaks_bytes[member]
         if needed_bytes is None:
-            return True
+            return fits
         held_bytes = max(held_bytes, sum(peaks_bytes))
-        return held_bytes + (needed_bytes or self._largest_bytes) <= SHARE * self._before_bytes
+        return fits and held_bytes + (needed_bytes or self._largest_bytes) <= SHARE * self._before_bytes
 
 
 class MemoryBudget:
     """Whether a block's next child fits, asked once before each but the first: the first always fits."""
 
-    def __init__(self, pools: Sequence[MemoryPool], exclusive: Sequence[str] = ()) -> None:
-        """``exclusive`` has for each member the card that it needs for itself; empty where it needs none."""
+    def __init__(self, pools: Sequence[MemoryPool]) -> None:
         self._pools = pools
-        self._exclusive = exclusive
         self._started, self._member = [0], 0
 
     def __call__(self) -> bool:
         self._member += 1
         answers = [pool.fits(self._started, self._member) for pool in self._pools]  # each notes what is held
-        card = self._exclusive[self._member] if self._exclusive else ""
-        fits = all(answers) and not (card and any(self._exclusive[index] == card for index in self._started))
-        if fits:
+        if all(answers):
             self._started.append(self._member)
-        return fits
+        return all(answers)
 
     def seen_on_cards(self) -> dict[int, int]:
         held_bytes: dict[int, int] = {}
@@ -96,15 +80,12 @@ def can_start_at_once(peaks_bytes: Sequence[int], parameters: int | None) -> boo
 
 
 def memory_budget(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card_bytes: Sequence[int]) -> MemoryBudget:
-    """Return the budget of a block on these devices, by the peaks that are known (0: not yet)."""
-    card_of = [_card(device) for device in devices]
-    cards = sorted(set(filter(None, card_of)))
+    card_of = list(map(_card, devices))
     pools = [MemoryPool(available_bytes, peaks_bytes)]
-    for card in cards:
-        peaks_on_card = [peak if card_of[place] == card else None for place, peak in enumerate(on_card_bytes)]
-        pools.append(MemoryPool(partial(nvidia.free_bytes, card), peaks_on_card))
-    exclusive = {card for card in cards if nvidia.is_exclusive(card)}
-    return MemoryBudget(pools, [card if card in exclusive else "" for card in card_of])
+    for card in sorted(set(filter(None, card_of))):
+        peaks_on_card = [peak if on == card else None for on, peak in zip(card_of, on_card_bytes, strict=True)]
+        pools.append(MemoryPool(partial(nvidia.free_bytes, card), peaks_on_card, nvidia.is_exclusive(card)))
+    return MemoryBudget(pools)
 
 
 Outcomes = Sequence[Outcome | None]
@@ -112,8 +93,6 @@ Outcomes = Sequence[Outcome | None]
 
 @dataclass
 class MachineMonitor:
-    """Watches the machine around each block, by its counters and NVIDIA's driver, and finds what disturbed trials."""
-
     look: Callable[[float], MachineState] = observe
     cool: Callable[[Callable[[str], None]], float] = cool_down
     _top_clocks_mhz: dict[str, int] = field(default_factory=dict)  # the highest that each card has shown
@@ -121,10 +100,7 @@ class MachineMonitor:
     def watch(
         self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
-        """Run a block on these devices once the machine is not hot; return its outcomes and each one's surroundings.
-
-        Only a column on a card has the card's figures. One that computed on another card has failed.
-        """
+        """Run a block once the machine is not hot. Only a column on a card has the card's figures."""
         waited_s = self.cool(on_wait)
         names = [_card(device) for device in devices]
         with ExitStack() as watching:
@@ -142,25 +118,23 @@ class MachineMonitor:
         return checked, seen
 
     def judge(self, trial: Trial, seen: Surroundings) -> Trial:
-        """Return a trial with what surrounded it, and the signals of noise in that and in its slices."""
         card = trial.device.label
-        clocks_mhz = (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))
-        highest_mhz = max((mhz for mhz in clocks_mhz if mhz is not None), default=None)
+        highest_mhz = max(filter(None, (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))), default=None)
         if highest_mhz is not None:
             self._top_clocks_mhz[card] = highest_mhz
         noise = of_surroundings(seen, highest_mhz)
         if trial.measurement is not None:
             noise = [*of_slices(trial.measurement.slices), *noise]
-        return dataclasses.replace(trial, surroundings=seen, noise=noise)
+        return replace(trial, surroundings=seen, noise=noise)
 
 
 def card_now(device: Device) -> tuple[str, list[int] | None]:
-    """Return the UUID of an NVIDIA card, and which processes are on it now; empty and None: not told, or it is none."""
-    return (nvidia.uuid(_card(device)), nvidia.processes(_card(device))) if device.platform == CUDA else ("", None)
+    """Return an NVIDIA card's UUID and the processes on it now; empty and None: not told, or it is no such card."""
+    card = _card(device)
+    return (nvidia.uuid(card), nvidia.processes(card)) if card else ("", None)
 
 
 def _card(device: Device) -> str:
-    """Return how CUDA is told of a device's card, empty for a device that is not NVIDIA's."""
     return cuda_visibility(device)["CUDA_VISIBLE_DEVICES"] if device.platform == CUDA else ""
 
 
@@ -172,4 +146,4 @@ def on_card(outcome: Outcome, device: Device, uuid: str) -> Outcome:
     cause = f"asked for {device.label}, which is {uuid}, but CUDA computed on {', '.join(used)}"
     remedy = f"set CUDA_VISIBLE_DEVICES={uuid} and add --device {GPU}"
     failure = shown(Failure(Code.WRONG_DEVICE, cause, remedy, "finish"))
-    return dataclasses.replace(outcome, measurement=None, failure=failure)
+    return replace(outcome, measurement=None, failure=failure)

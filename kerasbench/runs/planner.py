@@ -17,7 +17,7 @@ from kerasbench.settings import Settings
 
 class Planner(Choices):
     def configured(self, asked: Settings) -> RunConfig | ResumeConfig:
-        """Return what is to be measured; raise UsageError for a setting that means nothing."""
+        """Raise UsageError for a setting that means nothing."""
         raise NotImplementedError
 
     def with_interpreters(
@@ -27,7 +27,6 @@ class Planner(Choices):
         return config, chosen
 
     def prepare(self, planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> Plan:
-        """Find out what its runs need to know before they begin."""
         return planned
 
     def announce(self, planned: Plan) -> list[str] | None:
@@ -35,11 +34,9 @@ class Planner(Choices):
         return None
 
     def stage(self, config: RunConfig, workload: WorkloadDescription) -> str:
-        """Return the stage by which the columns of a row are told apart while they are measured."""
         return (BATCH if workload.predicts_batches else ONE) if workload.predicts_only else TRAIN
 
     def metric(self, row: OpenRow, config: RunConfig) -> str:
-        """Return the metric whose ratios have to be known well enough."""
         return headline_of(row.trials)
 
     def first_portion(self, config: RunConfig, cases: Sequence[Case]) -> Portion:
@@ -49,9 +46,7 @@ class Planner(Choices):
         """Decide after a round whether the row goes on, with which cases, and what its next block measures."""
 
     def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
-        """Return the plan of a second part of the run; None: there is none."""
         return None
 
     def has_more(self, config: RunConfig) -> bool:
-        """Tell whether a configuration is that of a second part."""
         return False

@@ -2,8 +2,10 @@
 
 import dataclasses
 
-from kerasbench import text
-from kerasbench.analysis.estimates import minimal_effect
+import psutil
+
+from kerasbench import text, variants
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, MINIMAL_EFFECT_ON_BATTERY
 from kerasbench.host import commit, load
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import MachineState, of_machine
@@ -14,7 +16,6 @@ from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import Run, RunConfig, ScenarioFacts, Trial
-from kerasbench.runs.machine import processors
 
 SESSION_ENDS_S = 3_600.0  # after so long the machine may be another: what else it does, how warm it is
 
@@ -27,7 +28,7 @@ def new_record(planned: Plan, state: MachineState) -> Run:
         config=planned.config,
         machine=planned.machine,
         started=text.now(),
-        minimal_effect=minimal_effect(state.on_battery is True),
+        minimal_effect=MINIMAL_EFFECT_ON_BATTERY if state.on_battery else MINIMAL_EFFECT,
         scenarios=scenarios,
         cases=len(planned.cases),
         trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
@@ -39,11 +40,11 @@ def new_record(planned: Plan, state: MachineState) -> Run:
 
 
 def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineState) -> LoadLimit:
-    return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors())
+    processors = psutil.cpu_count() or 1  # those included that this process may not use: counters are of all
+    return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors)
 
 
 def resumed_record(earlier: Run, new: Run) -> Run:
-    """Return a run's record where it goes on with an earlier one: it started when that one did."""
     return dataclasses.replace(
         new,
         started=earlier.started,
@@ -56,7 +57,7 @@ def resumed_record(earlier: Run, new: Run) -> Run:
 
 
 def session_of(record: Run, now_s: float, booted_s: float) -> int:
-    """Return the number of the session in which a run starts now or goes on: both times in s since 1970."""
+    """Both times in s since 1970."""
     measured = [trial for trial in record.trials if trial.measurement]
     if not measured:
         return 1
@@ -80,18 +81,15 @@ def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str
         data=config.data,
         protocol=protocol,
         options=case.options,
-        baseline_hash=entry.baselines[case.backend] if case.options.native else "",
+        baseline_hash=entry.baselines[case.backend] if variants.replaces(case.options) else "",
         model_config=entry.model_config,
         caches=caches,
     )
 
 
 def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, beside_others: bool = False) -> Trial:
-    """Return a trial's record in this round and block, without what surrounded it.
-
-    What failed ``beside_others`` may not fail by itself if memory had run out. That takes many names on a GPU, where a
-    card may also be for one process alone: there, for whatever reason before it could be measured.
-    """
+    # What failed beside others may not fail by itself if memory had run out. That takes many names on a GPU, where a
+    # card may also be for one process alone: there, for whatever reason before it could be measured.
     failure, crowded = outcome.failure, False
     if beside_others and failure is not None and not failure.own_limit:
         crowded = failure.code is Code.OOM or (case.device.kind == GPU and not outcome.had_turn)

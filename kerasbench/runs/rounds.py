@@ -1,21 +1,19 @@
 """The rounds of a run: one block after another, each saved as it ends, until every row has enough."""
 
-import dataclasses
 import time
 from collections import ChainMap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 import psutil
 
-from kerasbench import backends, events, text
+from kerasbench import backends, events, text, variants
 from kerasbench.analysis import ratios
 from kerasbench.errors import ResultsError
 from kerasbench.files import scratch_folder
 from kerasbench.host import load
-from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import MachineState
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
@@ -28,66 +26,56 @@ from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Sizes
 from kerasbench.results.run import INTERRUPTED, UNWRITTEN, Run, Trial, completed_rounds
 from kerasbench.results.store import Store
-from kerasbench.runs import schedule, sizes, turns
+from kerasbench.runs import machine, schedule, sizes, turns
 from kerasbench.runs.ending import Ending
-from kerasbench.runs.machine import CHILD_BYTES, MachineMonitor, can_start_at_once, card_now, memory_budget
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.records import limit_on, new_record, resumed_record, session_of, trial_record, trial_request
-from kerasbench.runs.rows import ALONE, OpenRow, ordered, rows_of, seconds
-from kerasbench.runs.schedule import Between, next_portion
+from kerasbench.runs.rows import ALONE, OpenRow, rows_of, seconds
 from kerasbench.scenario import is_saved
 
 # Measures one block, as processes.block.measure does. None: a member was not started.
 Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, bool], Sequence[Outcome | None]]
 
-# Of the memory that a machine, or a container, has left, for a saved model whose user set no limit: a hostile one must
-# not bring it down.
-SAVED_SHARE = 0.75
+SAVED_SHARE = 0.75  # of free memory, for a saved model without a limit: a hostile one must not bring the machine down
 
 
 @dataclass
 class Rounds:
-    """One run of a plan."""
-
     planned: Plan
     store: Store
     launch: Launch
-    monitor: MachineMonitor
+    monitor: machine.MachineMonitor
     on_event: events.OnEvent
     state: MachineState  # of the machine before the first child
     earlier: Run | None = None  # the run that this one goes on with, with those of its trials that count
     history: History = field(default_factory=History)
     planner: Planner = field(default_factory=Planner)
     interpreter: Callable[[Environment], str] = lambda environment: ""
-    in_order: Callable[[Sequence[Case], int, int], list[Case]] = schedule.order_cases
-    between: Between = ratios.ratio_of
     record: Run = field(init=False)
     rows: list[OpenRow] = field(init=False)
+    _precision: float = field(init=False)
     _most_bytes: int = field(init=False)  # that a saved model may hold, in all of its trials
-    _rest_s: float = field(init=False)  # nobody runs for so long before each turn
     _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
     _folders: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
-        self._rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
         free_bytes = min(self.planned.machine.memory_bytes, available_bytes())
-        self._most_bytes = max(CHILD_BYTES, int(SAVED_SHARE * free_bytes))
+        self._most_bytes = max(machine.CHILD_BYTES, int(SAVED_SHARE * free_bytes))
         self.record = new_record(self.planned, self.state)
         self.rows = rows_of(self.planned)
+        self._cases = {case.key: case for case in self.planned.cases}
         for row in self.rows:
             row.portion = self.planner.first_portion(self.planned.config, row.cases)
         if self.earlier is not None:
             self.record = resumed_record(self.earlier, self.record)
-            self._restore()
+        self._precision = schedule.precision_of(self.record.minimal_effect)
+        if self.earlier is not None:
+            self._restore(self.earlier.rounds_completed)
 
     def execute(self) -> Run:
-        """Measure the plan's rows round by round and return the record, each block of which ``store`` holds at once.
+        """Measure round by round and return the record, which the caller saves; ``store`` holds each block at once.
 
-        Ctrl-C ends the block in flight and the run, and so does a disk that takes no more results; the record then
-        says so. How the run ended is in the record alone: the caller saves it.
-
-        Raises:
-            ResultsError: the disk refuses the journal before anything has been measured.
+        Ctrl-C, or a disk that is full, ends the run; ResultsError: the disk refuses the journal at the start.
         """
         self.store.begin(self.record)
         self.store.hold()
@@ -107,15 +95,10 @@ class Rounds:
         self.record.finished = text.now()
         return self.record
 
-    @property
-    def _precision(self) -> float:
-        return schedule.precision_of(self.record.minimal_effect)
-
-    def _restore(self) -> None:
+    def _restore(self, known: int) -> None:
         """Take in the rounds of the earlier run as they came, and decide after each as it did; nothing is measured."""
         row_of = {case.key: row for row in self.rows for case in row.cases}
         earlier = [trial for trial in self.record.trials if trial.round and trial.case in row_of]
-        known = self.earlier.rounds_completed if self.earlier else 0
         for row in self.rows:
             trials = [trial for trial in earlier if row_of[trial.case] is row]
             row.had = completed_rounds((case.key for case in row.cases), trials, known)
@@ -124,8 +107,9 @@ class Rounds:
                 if trial.round == index:
                     row_of[trial.case].take(trial)
             for row in self.rows:
-                if row.had == index:  # the run was killed before it had saved that
-                    self.record.trials += [trial for _, trial in self._leave_out_odd(row, index)]
+                for trial in self._odd(row, index) if row.had == index else ():  # killed before it had saved that
+                    self.record.trials.append(trial)
+                    row.take(trial)
             self._decide([row for row in self.rows if row.had >= index])
         needy = [row.had for row in self.rows if not row.over]
         self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
@@ -140,8 +124,8 @@ class Rounds:
             if stop:
                 self.record.stopped_because = stop
                 return
-            drawn = self.in_order(self.planned.cases, self.planned.config.seed, index)
-            for row in ordered(needy, drawn):
+            drawn = schedule.order_cases(self.planned.cases, self.planned.config.seed, index)
+            for row in sorted(needy, key=lambda row: drawn.index(row.cases[0])):  # rows are drawn as a whole
                 row.arrange(drawn)
                 self._measure_row(row, index)
             self._decide([row for row in needy if row.alive])
@@ -162,25 +146,23 @@ class Rounds:
         return schedule.all_in_words(reasons, self.planned.effort, self._precision, several)
 
     def _measure_row(self, row: OpenRow, index: int) -> None:
-        """Measure a row's columns in this round, in as few blocks as memory allows.
+        """Measure a row's columns in as few blocks as memory allows: first all that were never crowded.
 
-        The first block has all columns that were never crowded. Those that did not fit follow in further blocks, each
-        with one column that was measured already, so that ratios can be taken by way of it. Where a block had a single
-        column, even two do not fit: the others follow one by one, as crowded ones do.
+        Those that did not fit follow, with one that was measured already, by way of which ratios can be taken. Where a
+        block had a single column, even two do not fit: the others follow one by one, as crowded ones do.
         """
-        for case in [case for case in row.alive if case.options.warm_cache and case.key not in self._caches]:
+        for case in [case for case in row.alive if variants.prepares(case.options) and case.key not in self._caches]:
             self._fill_caches(row, case, index)
         left, reference, together = list(row.alive), list[Case](), True
         while left:
             beside = [case for case in left if together and case.key not in row.crowded]
             trials = self._measure_block(row, [*reference, *beside] if beside else left[:1], index)
-            answered = [case for case, trial in trials if not trial.crowded]
+            answered = {trial.case for trial in trials if not trial.crowded}
             together = len(trials) > 1
-            left = [case for case in left if case in row.alive and case not in answered]
+            left = [case for case in left if case in row.alive and case.key not in answered]
             reference = [case for case in row.alive if case not in left and case.key not in row.crowded][:1]
-        odd = self._leave_out_odd(row, index)
-        if odd:
-            self._keep(odd)
+        if odd := self._odd(row, index):
+            self._keep(row, odd)
         row.had = index
 
     def _decide(self, rows: Iterable[OpenRow]) -> None:
@@ -188,9 +170,9 @@ class Rounds:
         priors = ratios.priors_of([row.measured.values() for row in self.rows])
         for row in rows:
             metric = self.planner.metric(row, self.planned.config)
-            row.widths.append(schedule.half_widths(row.compared, metric, self.between, priors))
+            row.widths.append(schedule.half_widths(row.compared, metric, priors))
             row.stop = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
-            row.portion = next_portion(row.cases[0], row.compared, row.trials, self.between, priors)
+            row.portion = schedule.next_portion(row.cases[0], row.compared, row.trials, priors)
             self.planner.decide(row, self.planned.config)
 
     def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
@@ -198,20 +180,17 @@ class Rounds:
         self._caches[case.key] = self._folders.enter_context(scratch_folder())
         self.on_event(events.Notice(f"{case.label}: a first process fills the caches"))
         member = self._member(row, case)
-        briefly = dataclasses.replace(
+        briefly = replace(
             member.request.protocol, slice_ns=1, warmup_min_ns=0, warmup_max_ns=0, predict_warmup_ns=0, repeats=False
         )
-        filling = dataclasses.replace(member.request, protocol=briefly, fills_caches=True)
+        filling = replace(member.request, protocol=briefly, fills_caches=True)
         sized = partial(sizes.sizes_of, briefly, case.selected.workload)
         policy = BlockPolicy(turns.draw_orders(""), lambda stage, slices: True, sized, lambda: True)
-        (outcome,) = self.launch([dataclasses.replace(member, request=filling)], policy, lambda event: None, True)
+        (outcome,) = self.launch([replace(member, request=filling)], policy, lambda event: None, True)
         if outcome is not None and outcome.failure is not None:
-            trial = trial_record(case, index, outcome)
-            self._keep([(case, trial)])
-            row.take(trial)
+            self._keep(row, [trial_record(case, index, outcome)])
 
-    def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[tuple[Case, Trial]]:
-        """Only those that were started have trials, which are kept when this returns."""
+    def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[Trial]:
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
         is_long = cases[0].protocol.lasts
         needed = {case.label for case in cases if is_long and not case.options.control}
@@ -219,26 +198,25 @@ class Rounds:
         with ending if is_long else nullcontext():
             trials = self._launch_block(row, cases, index, number, ending)
         self.record.parent_cpu_ns += time.process_time_ns() - cpu_ns
-        self._keep(trials)
-        for case, trial in trials:
-            row.take(trial)
-            self._end_series(case, trial)
+        self._keep(row, trials)
+        for trial in trials:
+            self._end_series(trial)
         if ending.asked:
             raise KeyboardInterrupt
         return trials
 
     def _launch_block(
         self, row: OpenRow, cases: Sequence[Case], index: int, number: int, ending: Ending
-    ) -> list[tuple[Case, Trial]]:
+    ) -> list[Trial]:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
         members = [self._member(row, case) for case in cases]
         peaks_bytes = [calibration.peak_bytes for calibration in known]
         parameters = cases[0].selected.workload.parameters or cases[0].selected.entry.description.parameters
         is_cold = self.planned.effort.cold and row.had < ALONE
-        alone = is_cold or not can_start_at_once(peaks_bytes, parameters)
-        budget = memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
-        limits = [limit_on(case.device, case.options.threads, self.planned, self.state) for case in cases]
+        alone = is_cold or not machine.can_start_at_once(peaks_bytes, parameters)
+        budget = machine.memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
+        limits = [limit_on(case.device, variants.pinned(case.options), self.planned, self.state) for case in cases]
         policy = self._policy(row, cases, number, ending, limits, budget)
         in_session = session_of(self.record, time.time(), psutil.boot_time())  # it may have slept since the last block
         is_first = not any(trial.measurement for trial in row.trials)
@@ -251,17 +229,17 @@ class Rounds:
             lambda reason: self.on_event(events.Waiting(cases[0].row_label, reason)),
         )
         for member, held_bytes in budget.seen_on_cards().items():
-            known[member].saw_on_card(held_bytes)
+            known[member].on_card_bytes = max(known[member].on_card_bytes, held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
-        told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome is not None}
-        measured = load.marked({place: known for place, known in told.items() if known is not None}, limits)
-        trials: list[tuple[Case, Trial]] = []
+        told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome and outcome.measurement}
+        measured = load.marked(told, limits)
+        trials = []
         for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
             if outcome is not None:
                 grew = case.protocol.lasts and outcome.had_turn  # in a long block memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
-                trial = dataclasses.replace(trial, session=in_session, measurement=measured.get(place))
-                trials.append((case, self.monitor.judge(trial, around)))
+                trial = replace(trial, session=in_session, measurement=measured.get(place))
+                trials.append(self.monitor.judge(trial, around))
         return trials
 
     def _policy(
@@ -270,7 +248,7 @@ class Rounds:
         cases: Sequence[Case],
         number: int,
         ending: Ending,
-        limits: Sequence[LoadLimit],
+        limits: Sequence[load.LoadLimit],
         fits: Callable[[], bool],
     ) -> BlockPolicy:
         protocol = cases[0].protocol
@@ -279,25 +257,22 @@ class Rounds:
         def enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
             # In hours of slices there is nothing to measure again.
             slices = list(columns.values()) if protocol.lasts else load.judged(stage, columns, limits)
-            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, most=row.portion.cycles)
+            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, row.portion.cycles.get(stage))
 
         orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
         if protocol.lasts:
             orders = turns.long_orders([case.options.control for case in cases])
-        return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, self._rest_s)
+        rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
+        return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, rest_s)
 
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         """Size a row by its first steps, and tell how long its block will take, once they have shown that."""
         protocol, workload = cases[0].protocol, cases[0].selected.workload
-        compiles_again = any(case.options.jit and backends.get(case.backend).COMPILES_AGAIN for case in cases)
-        sized = sizes.sizes_of(protocol, workload, steps_ns, least=2 if compiles_again else 1)
+        least = max(variants.first_steps(case.options, backends.get(case.backend)) for case in cases)
+        sized = sizes.sizes_of(protocol, workload, steps_ns, least)
         if sized is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
-            learnable = cases[0].selected.entry.description.learnable
-            left_s = 0.0
-            for case, step_ns in columns:
-                in_block = dataclasses.replace(protocol, slices_max_ns=case.slices_ns)
-                left_s += schedule.column_s(in_block, workload, sized, step_ns, learnable)
+            left_s = sum(schedule.column_s(case, sized, step_ns) for case, step_ns in columns)
             self.on_event(events.StepsKnown(columns, time.monotonic() - began_s, left_s))
         return sized
 
@@ -310,33 +285,30 @@ class Rounds:
         long_s = protocol.slices_max_ns / 1e9 if protocol.lasts else 0.0
         limits = trial_limits(config.timeout_s, memory_bytes, protocol.kind, known.first_s, long_s)
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
-        card, neighbours = card_now(case.device)
-        request = dataclasses.replace(request, card=card, neighbours=neighbours)
+        card, neighbours = machine.card_now(case.device)
+        request = replace(request, card=card, neighbours=neighbours)
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
-    def _leave_out_odd(self, row: OpenRow, index: int) -> list[tuple[Case, Trial]]:
-        """Measure those no further that compute something else; return the records that say so. Their trials stay."""
-        odd = [(case, trial_record(case, index, Outcome([], 0, failure=failure))) for case, failure in row.odd()]
-        for _, trial in odd:
+    def _odd(self, row: OpenRow, index: int) -> list[Trial]:
+        """Records of those that compute something else, and are measured no further. Their trials stay."""
+        return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]
+
+    def _keep(self, row: OpenRow, trials: Sequence[Trial]) -> None:
+        """Put trials into the record and onto the disk, all at once; tell their row and the listener."""
+        self.record.trials += trials
+        self.store.add(trials)
+        for trial in trials:
             row.take(trial)
-        return odd
+            self.on_event(events.TrialEnded(self._cases[trial.case], trial))
 
-    def _keep(self, trials: Sequence[tuple[Case, Trial]]) -> None:
-        """Put trials into the record and onto the disk, all at once, and announce them."""
-        self.record.trials += [trial for _, trial in trials]
-        self.store.add([trial for _, trial in trials])
-        for case, trial in trials:
-            self.on_event(events.TrialEnded(case, trial))
-
-    def _end_series(self, case: Case, trial: Trial) -> None:
+    def _end_series(self, trial: Trial) -> None:
         """Where a case of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
         if trial.failure is None or trial.failure.code is not Code.OOM or trial.crowded:
             return
+        case = self._cases[trial.case]
         size = case.options.size.label.replace("=", " ") if case.options.size else ""
         failure = Failure(Code.OOM, f"not tried: out of memory at {size}", trial.failure.remedy)
         for row in self.rows:
             tried = {trial.case for trial in row.trials}
             larger = schedule.larger_in_series(case, [other for other in row.alive if other.key not in tried])
-            row.alive = [other for other in row.alive if other not in larger]
-            given_up = [(other, trial_record(other, trial.round, Outcome([], 0, failure=failure))) for other in larger]
-            self._keep(given_up)
+            self._keep(row, [trial_record(other, trial.round, Outcome([], 0, failure=failure)) for other in larger])

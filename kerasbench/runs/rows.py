@@ -1,8 +1,7 @@
 """The rows of a run while it is measured: which cases are left, what they have taught, and whether there is enough."""
 
-import dataclasses
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kerasbench.analysis.cases import Measured, judge_cases, summarize_case
 from kerasbench.plan.cases import Case, Plan
@@ -19,28 +18,20 @@ ALONE = 3  # blocks of a row whose children start one after another, for cold fi
 
 @dataclass
 class Calibration:
-    """What a case's trials have taught for its later ones."""
-
     protocol: Protocol
     first_s: float | None = None  # how long the first took, while it was not waiting for its turn
     peak_bytes: int = 0
-    on_card_bytes: int = 0
+    on_card_bytes: int = 0  # held of a card, which is more than its allocator counts as live
 
     def take(self, trial: Trial, measurement: Measurement) -> None:
         self.protocol = sizes.freeze(self.protocol, measurement)
         self.first_s = trial.own_ns / 1e9 if self.first_s is None else self.first_s
         self.peak_bytes = max(self.peak_bytes, measurement.peak_rss_bytes)
-        self.saw_on_card(measurement.peak_device_bytes or 0)
-
-    def saw_on_card(self, held_bytes: int) -> None:
-        """Learn what its process held of a card, which is more than its allocator counts as live."""
-        self.on_card_bytes = max(self.on_card_bytes, held_bytes)
+        self.on_card_bytes = max(self.on_card_bytes, measurement.peak_device_bytes or 0)
 
 
 @dataclass
 class OpenRow:
-    """Cases that are measured together."""
-
     cases: list[Case]
     had: int = 0  # rounds
     widths: list[list[float | None]] = field(default_factory=list)  # of its intervals, after each round
@@ -64,11 +55,8 @@ class OpenRow:
     @property
     def measured(self) -> dict[CaseKey, Measured]:
         """What its cases amount to so far: each is summed up once a round, for all who ask."""
-        new: dict[CaseKey, list[Trial]] = {}
-        for trial in self.trials:
-            if trial.case not in self._measured:
-                new.setdefault(trial.case, []).append(trial)
-        self._measured |= {key: summarize_case(trials) for key, trials in new.items()}
+        for key in {trial.case for trial in self.trials} - self._measured.keys():
+            self._measured[key] = summarize_case([trial for trial in self.trials if trial.case == key])
         return {trial.case: self._measured[trial.case] for trial in self.trials}
 
     @property
@@ -83,29 +71,26 @@ class OpenRow:
         return seconds(recent) * len(self.alive) / len(recent) if recent else 0.0
 
     def asked(self, case: Case) -> Protocol:
-        """Return what a case's next trial measures; one that has had none yet, everything."""
-        protocol = dataclasses.replace(self.known[case.key].protocol, sizes=self.sizes)
+        """What a case's next trial measures; its first, everything."""
+        protocol = replace(self.known[case.key].protocol, sizes=self.sizes)
         if protocol.steps_per_slice is None:
             return protocol
-        portion = self.portion
-        return dataclasses.replace(
+        return replace(
             protocol,
             repeats=protocol.repeats and self.had < ALONE,  # only cold figures tell what compiling took
-            epochs=protocol.epochs and portion.epochs,
-            predicts=protocol.predicts and portion.predicts,
+            epochs=protocol.epochs and self.portion.epochs,
+            predicts=protocol.predicts and self.portion.predicts,
         )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
-        """Put the cases that are still measured into the order in which a round starts them.
+        """Order the cases anew for each round, so that no column always starts first, with the coldest disk.
 
-        It is drawn for each round, so that no column always starts first, with the coldest disk. Once a round could not
-        have all of them alive together its order stays, so that the same ones meet in each round.
+        Once a round could not have all of them alive together its order stays, so that the same ones always meet.
         """
-        blocks = schedule.blocks_by_round(self.trials)
-        split = next((index for index, numbers in blocks.items() if len(numbers) > 1), None)
+        rounds = schedule.blocks_by_round(self.trials).items()
+        split = next((index for index, blocks in rounds if len(blocks) > 1), None)
         keys = [trial.case for trial in self.trials if trial.round == split] or [case.key for case in drawn]
-        place = {key: number for number, key in reversed(list(enumerate(keys)))}
-        self.alive.sort(key=lambda case: place.get(case.key, len(keys)))
+        self.alive.sort(key=lambda case: keys.index(case.key) if case.key in keys else len(keys))
 
     def take(self, trial: Trial) -> None:
         """A case that failed is over: again, it would cost a time-out. A crowded one is not until it fails alone."""
@@ -120,13 +105,12 @@ class OpenRow:
             self.sizes = self.sizes or trial.measurement.sizes
 
     def odd(self) -> list[tuple[Case, Failure]]:
-        """Return the cases that compute something else than the others of those that are still measured."""
         failures = judge_cases({key.column: measured for key, measured in self.measured.items()})
         return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 
 
 def rows_of(planned: Plan) -> list[OpenRow]:
-    """Return the rows of a plan: cases of one workload and size; each case by itself where all epochs are run."""
+    """A row has cases of one workload and size; or each case one of its own, where all epochs are run."""
     groups: dict[object, list[Case]] = {}
     for case in planned.cases:
         row = case.key if case.protocol.agenda.in_full else case.row
@@ -134,19 +118,11 @@ def rows_of(planned: Plan) -> list[OpenRow]:
     return [OpenRow(cases) for cases in groups.values()]
 
 
-def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
-    place = {case.key: number for number, case in enumerate(cases)}
-    return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
-
-
 def seconds(trials: Iterable[Trial]) -> float:
     """Trials of a block were alive together, about as long as the longest. What each waited for heat counts too."""
-    blocks: dict[int, float] = {}
-    by_themselves_s = 0.0
-    for trial in trials:
+    longest_s: dict[tuple[int, int], float] = {}
+    for number, trial in enumerate(trials):
         taken_s = trial.wall_ns / 1e9 + (trial.surroundings.waited_s if trial.surroundings else 0.0)
-        if trial.block:
-            blocks[trial.block] = max(blocks.get(trial.block, 0.0), taken_s)
-        else:
-            by_themselves_s += taken_s
-    return by_themselves_s + sum(blocks.values())
+        together = (trial.block, 0 if trial.block else number)
+        longest_s[together] = max(longest_s.get(together, 0.0), taken_s)
+    return sum(longest_s.values())

@@ -1,11 +1,10 @@
 """A whole run, from its configuration to a record on disk: look at what there is, plan, measure, save."""
 
-import dataclasses
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
@@ -13,28 +12,20 @@ from kerasbench import backends, events, files, host, text
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
-from kerasbench.host import Machine
-from kerasbench.host.awake import kept_awake
-from kerasbench.host.lock import machine_lock
+from kerasbench.host import awake, lock
 from kerasbench.host.noise import MachineState, observe
 from kerasbench.plan import cases, catalog, configure, duration
-from kerasbench.plan.cases import Plan
-from kerasbench.plan.catalog import Selected
 from kerasbench.processes import block, questions, variables
 from kerasbench.processes.questions import Tick, together
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Failure, ProbeReport
-from kerasbench.results import store as results_store
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
-from kerasbench.results.store import Store
-from kerasbench.runs import resume
+from kerasbench.results.store import JOURNAL, Store, clear_leftovers
+from kerasbench.runs import resume, rows
 from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.planner import Planner
-from kerasbench.runs.resume import Interrupted
 from kerasbench.runs.rounds import Rounds
-from kerasbench.runs.rows import seconds
-from kerasbench.scenario import is_saved
 
 BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
 SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
@@ -43,8 +34,6 @@ PlannerOf = Callable[[str], Planner]  # by the name of a mode
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """A run that is over: what it measured, and its files."""
-
     record: Run
     store: Store
     unsaved: str = ""  # why the data could not be written
@@ -61,17 +50,13 @@ def measured(
 ) -> Iterator[FinishedRun]:
     """Measure; then hold the machine until the block ends, because drawing would disturb others.
 
-    ``ResumeConfig``: go on with the newest run of the folder that was begun on this machine and did not finish.
-    ``interpreters`` run the backends. ``wait``: begin when no other run holds the machine any more.
-
-    Raises:
-        KerasbenchError: something that was asked for does not exist, or another run holds the machine. Nothing has
-            been measured then.
+    ``wait``: begin when no other run holds the machine any more. KerasbenchError, before anything is measured: another
+    one holds it, or something that was asked for does not exist.
     """
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
         _require_present(config, interpreters)  # before it waits
-    with machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None), kept_awake():
+    with lock.machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None), awake.kept_awake():
         files.remove_abandoned()
         yield _measure(config, folder, interpreters, planner_of, on_event)
 
@@ -81,144 +66,93 @@ def _measure(
 ) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the file is reserved when none can any more."""
     here = host.fingerprint()
-    interrupted, more_s = None, None
+    file, begun, more_s = folder, None, None
     if isinstance(config, ResumeConfig):
         more_s = config.more_s
-        interrupted = resume.find(folder, here, longer=more_s is not None)
-        resume.require_named_again(interrupted, config)
-        config = _config_of(interrupted, interpreters)
+        file, begun = resume.find(folder, here, longer=more_s is not None)
+        resume.require_named_again(file, begun.config, config)
+        config = _config_to_resume(file, begun.config, interpreters)
 
     planner = planner_of(config.mode)
-    inventory = survey(config, here, interpreters, on_event)
-    planned = plan(config, inventory, interpreters, planner, on_event)
-    if interrupted is not None:
-        planned = resume.as_started(planned, interrupted.record, planner.has_more(config))
+    state, probes, selected = survey(config, interpreters, on_event)
+    planned = cases.make(config, selected, probes, here, interpreters.named, planner)
+    if config.data == "real":
+        planned = with_real_rows(planned, interpreters, on_event)
+    planned = planner.prepare(planned, interpreters, on_event)
+    if begun is not None:
+        planned = resume.as_started(planned, begun, planner.has_more(config))
     history = duration.recall(folder, here, planned)
-    results_store.clear_leftovers(folder)
+    clear_leftovers(folder)
     earlier = None
-    if interrupted is None:
+    if begun is None:
         store = Store.create(folder, text.now())
     else:
-        carried, superseded = resume.carry(interrupted.record, planned, inventory.probes)
-        keep_superseded(folder, dataclasses.replace(interrupted.record, trials=superseded))
-        resumed = [*interrupted.record.resumed, text.now()]
-        earlier = dataclasses.replace(interrupted.record, trials=carried, resumed=resumed)
-        store = Store(interrupted.file.with_suffix(results_store.JOURNAL))
+        carried, superseded = resume.carry(begun, planned, probes)
+        keep_superseded(folder, replace(begun, trials=superseded))
+        earlier = replace(begun, trials=carried, resumed=[*begun.resumed, text.now()])
+        store = Store(file.with_suffix(JOURNAL))
         if more_s is not None:
-            effort = dataclasses.replace(planned.effort, budget_s=seconds(earlier.trials) + more_s)
-            planned = dataclasses.replace(planned, config=dataclasses.replace(planned.config, effort=effort))
-
-    def execute(planned: Plan, earlier: Run | None) -> Run:
-        state, python = inventory.state, interpreters.of
-        rounds = Rounds(planned, store, launch, monitor, on_event, state, earlier, history, planner, python)
-        return rounds.execute()
+            effort = replace(planned.effort, budget_s=rows.seconds(earlier.trials) + more_s)
+            planned = replace(planned, config=replace(planned.config, effort=effort))
 
     launch, monitor = partial(block.measure, kept=planned.config.keep_env), MachineMonitor()
-    started_s = time.monotonic() - (seconds(earlier.trials) if earlier else 0.0)
+
+    def execute(planned: cases.Plan, earlier: Run | None) -> Run:
+        python = interpreters.of
+        return Rounds(planned, store, launch, monitor, on_event, state, earlier, history, planner, python).execute()
+
+    started_s = time.monotonic() - (rows.seconds(earlier.trials) if earlier else 0.0)
     record = execute(planned, earlier)
     more = planner.more(planned, record, time.monotonic() - started_s)
     return save(store, resume.with_more(more, record, execute))
 
 
 def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfig:
-    """Fill in ``environments`` from interpreters with labels, unless they are set."""
     environments = interpreters.environments(config.backends or backends.names())
     if config.environments or not any(environment.label for environment in environments):
         return config
-    return dataclasses.replace(config, environments=list(map(str, environments)))
+    return replace(config, environments=list(map(str, environments)))
 
 
 def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
-    """Start no child."""
     catalog.require_known(config.scenarios, config.model_config, config.suite)
     interpreters.require(environments_of(config))
 
 
-def _config_of(interrupted: Interrupted, interpreters: Interpreters) -> RunConfig:
-    variables.require_same(interrupted.record.config.keep_env)
-    config = configure.validated(interrupted.record.config)
+def _config_to_resume(file: Path, begun: RunConfig, interpreters: Interpreters) -> RunConfig:
+    variables.require_same(begun.keep_env)
+    config = configure.validated(begun)
     for environment in map(Environment.parse, config.environments):
         if environment.label and environment not in interpreters.named:
             again = f"name its interpreter again, --python {environment}=PATH"
-            raise UsageError(f"{interrupted.file} measured {environment}: {again}")
+            raise UsageError(f"{file} measured {environment}: {again}")
     _require_present(config, interpreters)
     return config
 
 
-@dataclass(frozen=True)
-class Survey:
-    """What there is on this machine."""
-
-    here: Machine
-    state: MachineState  # before the first child: what others do, not what we do
-    probes: dict[Environment, ProbeReport | Failure]
-    selected: list[Selected]
-
-
-def survey(config: RunConfig, here: Machine, interpreters: Interpreters, on_event: OnEvent) -> Survey:
-    """Look at the machine, ask the backends what they see, and select the scenarios.
-
-    Raises:
-        UsageError, UnusableScenario: a scenario that was asked for is not there, or does not load.
-    """
-    state = observe(BEFORE_RUN_S)
+def survey(
+    config: RunConfig, interpreters: Interpreters, on_event: OnEvent
+) -> tuple[MachineState, cases.Probes, list[catalog.Selected]]:
+    """Look at the machine, ask the backends, in children side by side, what they see, and select the scenarios."""
+    state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
     environments = environments_of(config)
-    _refuse_models(config, interpreters.of(environments[0]))
+
+    def probed(environment: Environment, tick: Tick) -> ProbeReport | Failure:
+        return questions.probe(environment.backend, interpreters.of(environment), tick, config.keep_env)
+
     with events.step(on_event, events.asking(list(map(str, environments)))):
-        probes = probe_all(environments, interpreters, config.keep_env)
+        probes = dict(zip(environments, together(probed, environments, at_once=len(environments)), strict=True))
     describer = next((place for place, report in probes.items() if isinstance(report, ProbeReport)), None)
     python, backend = (interpreters.of(describer), describer.backend) if describer else (sys.executable, None)
     selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)
-    return Survey(here, state, probes, selected)
+    return state, probes, selected
 
 
 def environments_of(config: RunConfig) -> list[Environment]:
-    """The interpreters of backends, or those of them that have a label."""
     return list(map(Environment.parse, config.environments or config.backends or backends.names()))
 
 
-def _refuse_models(config: RunConfig, python: str) -> None:
-    """Raise UnusableScenario for a saved model that no backend can load; what one of them might describe passes."""
-    for file in map(Path, catalog.own_files(config.scenarios)):
-        if is_saved(file):
-            try:
-                catalog.describe(file, python, model_config=config.model_config)
-            except UnusableScenario as error:
-                if error.is_final:
-                    raise
-
-
-def probe_all(
-    environments: Sequence[Environment], interpreters: Interpreters, kept: Mapping[str, str] = variables.NOTHING
-) -> dict[Environment, ProbeReport | Failure]:
-    """Ask every backend, in children side by side, what it sees. Nothing is being measured yet."""
-
-    def probed(environment: Environment, tick: Tick) -> ProbeReport | Failure:
-        return questions.probe(environment.backend, interpreters.of(environment), tick, kept)
-
-    reports = together(probed, environments, at_once=len(environments))
-    return dict(zip(environments, reports, strict=True))
-
-
-def plan(config: RunConfig, inventory: Survey, interpreters: Interpreters, planner: Planner, on_event: OnEvent) -> Plan:
-    """Plan a run out of what there is, and get ready all that its trials need.
-
-    Raises:
-        KerasbenchError: nothing of it can be measured here.
-    """
-    planned = cases.make(config, inventory.selected, inventory.probes, inventory.here, interpreters.named, planner)
-    if config.data == "real":
-        planned = dataclasses.replace(planned, warnings=[*planned.warnings, *_without_real_rows(planned)])
-        fetch_all(planned, interpreters, on_event)
-    return planner.prepare(planned, interpreters, on_event)
-
-
-def _without_real_rows(planned: Plan) -> list[str]:
-    names = dict.fromkeys(case.selected.label for case in planned.cases if not case.selected.workload.has_real_data)
-    return [f"--data real changes nothing for {', '.join(names)}: their data are always the same"] if names else []
-
-
-def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> None:
+def with_real_rows(planned: cases.Plan, interpreters: Interpreters, on_event: OnEvent) -> cases.Plan:
     """Have every data set's real rows downloaded and checked; raise UnusableScenario for all that cannot."""
     by_title = {case.selected.workload.data: case for case in planned.cases if case.selected.workload.has_real_data}
     complaints = []
@@ -231,6 +165,11 @@ def fetch_all(planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> N
             complaints.append(f"{selected.label}: {answer.cause}")
     if complaints:
         raise UnusableScenario("\n".join(complaints))
+    without = dict.fromkeys(case.selected.label for case in planned.cases if not case.selected.workload.has_real_data)
+    if not without:
+        return planned
+    warning = f"--data real changes nothing for {', '.join(without)}: their data are always the same"
+    return replace(planned, warnings=[*planned.warnings, warning])
 
 
 def keep_superseded(folder: Path, left: Run) -> None:
@@ -238,7 +177,7 @@ def keep_superseded(folder: Path, left: Run) -> None:
     if not left.trials:
         return
     store = Store.create(folder, text.now())
-    store.finish(dataclasses.replace(left, stopped_because=SUPERSEDED))
+    store.finish(replace(left, stopped_because=SUPERSEDED))
     other = sum(trial.code != measuring_code(trial.column) for trial in left.trials)
     why = f", {other} of them because other code of kerasbench measured them" if other else ""
     trials = text.count(len(left.trials), "trial")

@@ -1,23 +1,20 @@
-"""The schedule of a run, as pure functions: in which order rows and columns come, when a row and a run have enough, how
-much a row's next block measures, and how long that takes.
-"""
+"""The schedule of a run: the order of rows and columns, when they have enough, and what a row's next block measures."""
 
-import dataclasses
 import itertools
 import math
 import random
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
-from kerasbench.analysis.estimates import LogEstimate, Prior, minimal_effect, variance
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, Prior, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
+from kerasbench.analysis.ratios import ratio_of
 from kerasbench.plan.cases import Case, Shared
-from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, STAGES, TRAIN
@@ -28,7 +25,7 @@ from kerasbench.text import count
 
 
 def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
-    """Permute rows, then the cases inside each: they are what is compared, so drift between them must be small."""
+    """Permute rows, then the cases inside each: they are compared, so drift between them must be small."""
     rng = random.Random(f"{seed}/{round_index}")
     groups: dict[Shared, list[Case]] = {}
     for case in cases:
@@ -39,7 +36,6 @@ def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case
 
 
 def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
-    """Return the cases that differ from a case of a sweep in nothing but a larger size."""
     size = case.options.size
     return [
         other
@@ -47,11 +43,9 @@ def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
         if size is not None
         and other.options.size is not None
         and other.options.size.exceeds(size)
-        and dataclasses.replace(other.key, size=None) == dataclasses.replace(case.key, size=None)
+        and replace(other.key, size=None) == replace(case.key, size=None)
     ]
 
-
-# When a row has enough blocks, and a run enough rounds.
 
 PRECISION = 0.02  # half-width by its rounds alone, for every ratio, at which further ones add nothing that matters
 PRECISION_ON_BATTERY = 0.05
@@ -59,12 +53,8 @@ PRECISION_ON_BATTERY = 0.05
 # 0.42 of it. One block says nothing: an unusual one widens the interval, which is a reason to go on.
 NO_GAIN, NO_GAIN_BLOCKS = 0.95, 3
 
-Between = Callable[[Measured, Measured, str, Sequence[Measured], Priors | None], LogEstimate | None]
-
 
 class StopReason(Enum):
-    """Why a row takes no further block, in words."""
-
     PRECISE = "the session's own noise is below ±{percent:.0f} % for every {what}"
     NO_GAIN = "the last {blocks} rounds made the {what}s no more precise"
     ROUNDS = "all {rounds} rounds are done"
@@ -74,7 +64,7 @@ class StopReason(Enum):
 
 def precision_of(effect: float) -> float:
     """By the minimal effect, which is larger on battery."""
-    return PRECISION_ON_BATTERY if effect > minimal_effect(on_battery=False) else PRECISION
+    return PRECISION_ON_BATTERY if effect > MINIMAL_EFFECT else PRECISION
 
 
 def stop_reason(
@@ -89,23 +79,16 @@ def stop_reason(
     if all(width is not None and width <= precision for width in widths[-1]):
         return StopReason.PRECISE
     earlier = done - NO_GAIN_BLOCKS
-    if earlier >= effort.min_rounds and not _gained(widths[earlier - 1], widths[-1], precision):
-        return StopReason.NO_GAIN
-    return None
-
-
-def _gained(before: Sequence[float | None], after: Sequence[float | None], precision: float) -> bool:
-    """Tell whether the last blocks made an interval narrower that is not narrow enough."""
-    if len(before) != len(after):
-        return True  # a column has failed in between
-    return any(
+    if earlier < effort.min_rounds or len(widths[earlier - 1]) != len(widths[-1]):  # a column has failed in between
+        return None
+    gained = (
         new is None or (new > precision and (old is None or new < NO_GAIN * old))
-        for old, new in zip(before, after, strict=True)
+        for old, new in zip(widths[earlier - 1], widths[-1], strict=True)
     )
+    return None if any(gained) else StopReason.NO_GAIN
 
 
 def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
-    """Return the blocks of each round that has had any: several where not all columns fit into memory together."""
     blocks: dict[int, set[int]] = {}
     for trial in trials:
         if trial.block:
@@ -113,19 +96,13 @@ def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
     return blocks
 
 
-def half_widths(
-    compared: Sequence[Measured], metric: str, between: Between, priors: Priors | None = None
-) -> list[float | None]:
-    """Return the half-widths of all ratios of a row's columns that have not failed; of its one column's own interval.
-
-    ``between`` is ``analysis.ratios.ratio_of``, ``priors`` what all rows know of the scatter. None: too little is
-    known, or others disturbed all of it.
-    """
+def half_widths(compared: Sequence[Measured], metric: str, priors: Priors | None = None) -> list[float | None]:
+    """Of all ratios of a row's columns, or its only column's interval; None: too little is known, or all disturbed."""
     if len(compared) == 1:
         interval = compared[0].estimate(metric)
         return [interval.half_width if interval else None]
-    ratios_ = [between(a, b, metric, compared, priors) for a, b in itertools.combinations(compared, 2)]
-    return [ratio.half_width if ratio and not ratio.disturbed else None for ratio in ratios_]
+    of_pairs = [ratio_of(a, b, metric, compared, priors) for a, b in itertools.combinations(compared, 2)]
+    return [ratio.half_width if ratio and not ratio.disturbed else None for ratio in of_pairs]
 
 
 def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done: int) -> str:
@@ -156,18 +133,13 @@ def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float
     return "; ".join(f"{count(number, 'workload')}: {why}" for number, why in parts)
 
 
-# How much a row's next block measures: how many cycles it has, and what it may leave out.
-#
 # A ratio scatters from block to block, more than its slices explain. So many cycles in few blocks say less than few in
 # many. The best number follows from what a cycle and a block cost: T. Kalibera and R. Jones, "Rigorous benchmarking in
 # reasonable time", ISMM 2013.
 
 EVERY = 3  # rounds: in one of so many a row measures what it does not wait for
-# About as many as twelve scenarios were worth on three backends, by their first blocks: 12 to 37.
-FIRST_CYCLES = 30
-# What blocks are assumed to scatter by counts as much as so many blocks of a row's own, in a run of too few ratios to
-# learn it from them.
-ASSUMED_DEGREES = 4
+FIRST_CYCLES = 30  # about as many as twelve scenarios were worth on three backends, by their first blocks: 12 to 37
+ASSUMED_DEGREES = 4  # blocks of a row's own, as which an assumed scatter counts where there are too few ratios
 PREDICT_PHASES = ("predict", "calls")
 IN_TURN = {stage.phase for stage in STAGES.values()}
 PREDICTIONS = (PREDICTED_ONE, PREDICTED, "predict_samples_per_s")
@@ -182,19 +154,14 @@ class Portion:
 
 @dataclass(frozen=True)
 class Scatter:
-    """How a ratio scatters, as variances of its logarithm."""
-
     total: float  # of blocks
     between: float  # of blocks, without what their slices explain
     of_one_cycle: Mapping[str, float]  # what a single cycle of a stage would leave open
 
 
 def best_cycles(start_s: float, cycle_s: float, of_one_cycle: float, between: float) -> float:
-    """Return how many cycles make the most of a block's time: sqrt(start / cycle * within / between).
-
-    n cycles in each of m blocks take m (start + n cycle), and leave the variance (between + within / n) / m.
-    """
-    return math.sqrt(start_s / cycle_s * of_one_cycle / between) if between > 0 else math.inf
+    """n cycles in each of m blocks take m (start + n cycle), and leave the variance (between + within / n) / m."""
+    return math.sqrt(start_s / cycle_s * of_one_cycle / between)
 
 
 def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
@@ -205,10 +172,7 @@ def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
     return Portion({TRAIN: FIRST_CYCLES}) if known else Portion()
 
 
-def next_portion(
-    case: Case, compared: Sequence[Measured], trials: Iterable[Trial], between: Between, priors: Priors | None
-) -> Portion:
-    """Return how much the next block of a case's row measures, by all its trials so far."""
+def next_portion(case: Case, compared: Sequence[Measured], trials: Iterable[Trial], priors: Priors | None) -> Portion:
     protocol, rounds = case.protocol, blocks_by_round(trials)
     if any(len(blocks) > 1 for blocks in rounds.values()):  # not all columns fit into memory together
         return Portion()
@@ -218,7 +182,7 @@ def next_portion(
     if not protocol.agenda.usual or protocol.parts or following <= MIN_ROUNDS or following % EVERY == 0:
         return Portion(cycles)
     if case.paired:  # each figure of two versions is compared
-        widths = [width for metric in PREDICTIONS for width in half_widths(compared, metric, between, priors)]
+        widths = [width for metric in PREDICTIONS for width in half_widths(compared, metric, priors)]
         if not all(width is not None and width <= PRECISION for width in widths):
             return Portion(cycles)
     return Portion(cycles, epochs=len(compared) == 1 or _epochs_matter(compared), predicts=False)
@@ -232,14 +196,14 @@ def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, pri
         return {}
     newest = max(trial.block for case in measured for trial, _ in case.trials)
     block = [pair for case in measured for pair in case.trials if pair[0].block == newest]
-    start_s = _start_s(block)
+    turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
+    start_s = max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s  # with the warm-up, and all that is in no turn
     most = {}
     for stage, of_one_cycle in worst.of_one_cycle.items():
         cycle_s = math.fsum(_turn_s(trial, stage) for trial, _ in block)
-        if start_s > 0 and cycle_s > 0:
+        if start_s > 0 and cycle_s > 0 and worst.between > 0:
             best = best_cycles(start_s, cycle_s, of_one_cycle, worst.between)
-            if math.isfinite(best):
-                most[stage] = max(protocol.min_cycles, math.ceil(best))
+            most[stage] = max(protocol.min_cycles, math.ceil(best))
     # No block is started for the predictions of a model that is trained: what they cost beyond their cycles is so
     # little that the fewest are about the best.
     return most if BATCH in most or ONE in most else dict.fromkeys((ONE, BATCH, ALL), protocol.min_cycles) | most
@@ -263,7 +227,7 @@ def scatter_of(a: Measured, b: Measured, metric: str, priors: Priors | None) -> 
 
 
 def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str, float]]:
-    """Yield the variance that a single cycle of each stage would leave to the logarithm of a ratio in a block."""
+    """Yield the variance of the logarithm of a ratio that a single cycle of each stage would leave."""
     if a.training is None or b.training is None:
         ratio = ratios.of_trials(a, b, metric)
         if ratio is not None:
@@ -277,14 +241,7 @@ def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str
             yield stage, of_stage**2 * ratio.of_one_cycle
 
 
-def _start_s(block: Sequence[tuple[Trial, Measurement]]) -> float:
-    """Return how long a block took up to the end of its warm-up, and for what else is in no turn."""
-    turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
-    return max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s
-
-
 def _turns_s(trial: Trial, name: str) -> float:
-    """With what they discarded, without the warm-up."""
     took_ns = sum(phase.duration_ns for phase in trial.phases if phase.name == name)
     training = trial.measurement.training if trial.measurement else None
     warmup_ns = sum(training.warmup.ns) if training and name == STAGES[TRAIN].phase else 0
@@ -292,7 +249,6 @@ def _turns_s(trial: Trial, name: str) -> float:
 
 
 def _turn_s(trial: Trial, stage: str) -> float:
-    """0 where the trial had none of this stage."""
     phase = STAGES[stage].phase
     phases = PREDICT_PHASES if phase in PREDICT_PHASES else (phase,)
     stages = [name for name, facts in STAGES.items() if facts.phase in phases]
@@ -319,23 +275,21 @@ STEADY_TIMES = 2.0  # the least warm-up, until it is steady
 STAGE_S = 1.0  # compiling, collecting rows, the turns of a stage
 
 
-def column_s(
-    protocol: Protocol, workload: WorkloadDescription, sizes: Sizes, step_ns: float, learnable: bool = True
-) -> float:
-    """Beside its first steps. ``learnable``: its rows teach something, so that it makes more steps."""
+def column_s(case: Case, sizes: Sizes, step_ns: float) -> float:
+    """Beside its first steps."""
+    protocol, workload = case.protocol, case.selected.workload
     units, cycles = units_of(workload, step_ns, sizes.pass_batches), protocol.min_cycles
     ns = 0.0
     if not workload.predicts_only:
-        learns = learnable and protocol.repeats and not protocol.agenda.sized
-        ns += (sizes.learn_steps if learns else sizes.parity_steps) * units.step
-        ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units.forward
-        warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units.train)
-        ns += min(warmup_ns, protocol.warmup_max_ns + units.train)
-    of_stage = shares(protocol, workload)
+        learns = case.selected.entry.description.learnable and protocol.repeats and not protocol.agenda.sized
+        ns += (sizes.learn_steps if learns else sizes.parity_steps) * units["step"]
+        ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units["forward"]
+        warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units["train"])
+        ns += min(warmup_ns, protocol.warmup_max_ns + units["train"])
+    of_stage, filled = shares(protocol, workload), 1.0 if protocol.lasts else FILLED
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
-            filled = 1.0 if protocol.lasts else FILLED
-            slices_ns = filled * of_stage.get(stage, 0.2) * protocol.slices_max_ns
-            least_ns = (LEAST_CYCLES if STAGES[stage].long else cycles) * max(units.of(stage), protocol.slice_ns)
+            facts, slices_ns = STAGES[stage], filled * of_stage.get(stage, 0.2) * case.slices_ns
+            least_ns = (LEAST_CYCLES if facts.long else cycles) * max(units[facts.unit], protocol.slice_ns)
             ns += lead_ns(stage, units, sizes.warmup_calls) + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
     return ns / NS_PER_S

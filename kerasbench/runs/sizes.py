@@ -1,14 +1,12 @@
-"""How much the columns of a row do besides their slices, by what its first steps took, and what later trials take
-over from the first.
+"""How much the columns of a row do besides their slices, by its first steps, and what later trials take over.
 
-Pure functions of times, so that tests can feed them sequences. A row whose steps are quick does all there is. Where
-they are slow, each phase has its share of the time that a column may take, and a stage that does not fit is left out.
+A row whose steps are quick does all there is. Where they are slow, each phase has its share of the time that a column
+may take, and a stage that does not fit is left out.
 """
 
 import dataclasses
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement
@@ -42,45 +40,32 @@ PILOTS = 5  # steps of each column, where the first one seems slow: a hiccup sha
 SLOW_NS = 1_000_000_000  # so long is no hiccup
 
 
-@dataclass(frozen=True)
-class Units:
-    step: float
-    train: float  # what a slice of training counts
-    epoch: float
-    single: float
-    forward: float  # a prediction of a batch
-    whole: float  # a pass of predict
-    parts: float  # a step in three ways
-    text: float  # all new tokens of a batch
-
-    def of(self, stage: str) -> float:
-        ns: float = getattr(self, STAGES[stage].unit)
-        return ns
+Units = Mapping[str, float]  # in ns, by Stage.unit; at most
 
 
 def units_of(workload: WorkloadDescription, step_ns: float, pass_batches: int = 1) -> Units:
-    """Return what a column's units take at most, by its step; of a model that is not trained, by a prediction."""
+    """By a column's step; of a model that is not trained, by a prediction."""
     step_ns = max(0.0, step_ns - BY_ITSELF_NS)
     size = workload.predict_batch or workload.batch
     forward = step_ns if workload.predicts_only else FORWARD * step_ns * min(1.0, size / workload.batch)
     validation = FORWARD * step_ns * math.ceil(workload.validation / workload.batch)
     partial = step_ns * (workload.train % workload.batch) / workload.batch
-    return Units(
-        step=step_ns,
-        train=step_ns * workload.steps + validation if counts_epochs(workload.steps) else step_ns,
-        epoch=EPOCH_STEPS * step_ns + partial + validation,
-        single=forward * min(1.0, SINGLE / size),
-        forward=forward,
-        whole=pass_batches * forward,
-        parts=PARTS_STEPS * step_ns,
-        text=forward * workload.new_tokens,
-    )
+    return {
+        "step": step_ns,
+        "train": step_ns * workload.steps + validation if counts_epochs(workload.steps) else step_ns,
+        "epoch": EPOCH_STEPS * step_ns + partial + validation,
+        "single": forward * min(1.0, SINGLE / size),
+        "forward": forward,  # of a batch
+        "whole": pass_batches * forward,
+        "parts": PARTS_STEPS * step_ns,
+        "text": forward * workload.new_tokens,
+    }
 
 
 def lead_ns(stage: str, units: Units, calls: int) -> float:
-    """Return how long what leads a stage in takes; ``calls`` is how many of them warm a prediction up."""
+    """``calls``: how many of them warm a prediction up."""
     lead = STAGES[stage].lead
-    return (calls if lead is None else lead) * units.of(stage)
+    return (calls if lead is None else lead) * units[STAGES[stage].unit]
 
 
 def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps, least: int = 1) -> Sizes | None:
@@ -101,33 +86,33 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
     roomier = 2 if workload.predicts_only else 1
     predict, passes = roomier * STAGES[ALL].room, (STAGES[ALL].lead or 0) + cycles
     learned = max(PARITY_STEPS - 1, min(LEARN_STEPS - 1, LEARN_SAMPLES // workload.batch))
-    learned = fit(LEARN, units.step, learned)
-    silenced = fit(SILENCED, units.step, PARITY_STEPS, least=0)
-    calls = fit(predict / 2, units.forward, WARMUP_CALLS, least=2)
+    learned = fit(LEARN, units["step"], learned)
+    silenced = fit(SILENCED, units["step"], PARITY_STEPS, least=0)
+    calls = fit(predict / 2, units["forward"], WARMUP_CALLS, least=2)
     size = workload.predict_batch or workload.batch
-    stages = stages_of(protocol, workload)
-    present = {*stages} - {standing(stages)}
+    stages, room_ns = stages_of(protocol, workload), roomier * protocol.column_max_ns
+    kept = {standing(stages)}
     if not workload.predicts_only and protocol.predicts and not protocol.epochs:
-        present -= {ONE, BATCH}  # what a run for predictions alone is about
+        kept |= {ONE, BATCH}  # what a run for predictions alone is about
     return Sizes(
         step_ns=step_ns,
         parity_steps=1 + min(PARITY_STEPS - 1, learned),
         learn_steps=1 + learned,
         silenced_steps=silenced if silenced >= LEAST_SILENCED else 0,
-        evaluated_batches=fit(EVALUATE / 2, units.forward, math.ceil(EVALUATED / workload.batch)),
-        pass_batches=fit(predict / passes, units.forward, math.ceil((workload.test or TESTED) / size)),
+        evaluated_batches=fit(EVALUATE / 2, units["forward"], math.ceil(EVALUATED / workload.batch)),
+        pass_batches=fit(predict / passes, units["forward"], math.ceil((workload.test or TESTED) / size)),
         warmup_calls=calls,
         left_out=[
-            stage
-            for stage, facts in STAGES.items()
-            if stage in present
-            and lead_ns(stage, units, calls) + cycles * units.of(stage) > roomier * facts.room * protocol.column_max_ns
+            name
+            for name, stage in STAGES.items()
+            if name in stages
+            and name not in kept
+            and lead_ns(name, units, calls) + cycles * units[stage.unit] > stage.room * room_ns
         ],
     )
 
 
 def stages_of(protocol: Protocol, workload: WorkloadDescription) -> list[str]:
-    """Return the stages that a row has, were its steps quick."""
     with_parts = protocol.parts and not counts_epochs(workload.steps) and not workload.predicts_only
     return [*shares(protocol, workload), *([PARTS] if with_parts else [])]
 
@@ -137,13 +122,10 @@ WARMUP_SHARE = 0.5
 
 
 def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
-    """Return the protocol for the case's later trials: what the first one calibrated, and half its warm-up."""
     training = measurement.training
     if protocol.steps_per_slice is not None or training is None:
         return protocol
-    counts = training.warmup.count
+    counts, steps = training.warmup.count, training.steps_per_slice
     largest = max(counts, default=0)  # K, before it was corrected
-    needed = largest * counts.count(largest) / training.steps_per_slice
-    return dataclasses.replace(
-        protocol, steps_per_slice=training.steps_per_slice, warmup_slices=math.ceil(WARMUP_SHARE * needed)
-    )
+    slices = math.ceil(WARMUP_SHARE * largest * counts.count(largest) / steps)
+    return dataclasses.replace(protocol, steps_per_slice=steps, warmup_slices=slices)

@@ -1,13 +1,10 @@
-"""Who has a turn and until when, as pure functions: the order of columns in a block's cycles, and when a stage has
-enough slices.
-"""
+"""Who has a turn and until when: the order of columns in a block's cycles, and when a stage has enough slices."""
 
 import itertools
 import math
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 
 from kerasbench.analysis.estimates import median_error, t_quantile
 from kerasbench.protocol.descriptions import WorkloadDescription
@@ -15,13 +12,11 @@ from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol, counts_epochs
 from kerasbench.protocol.stages import EPOCH, OWN, STAGES, STAND, TRAIN, Stage
 
-# The order of columns in a block's cycles.
-
 Orders = Callable[[int], Iterator[Sequence[int]]]
+Slices = Sequence[Sequence[Slice]]  # of each column
 
 
 def draw_orders(seed: str) -> Orders:
-    """Return a function that draws a stage's orders for so many columns, endlessly: others for each call."""
     rng = random.Random(seed)
 
     def orders(columns: int) -> Iterator[Sequence[int]]:
@@ -56,17 +51,13 @@ def williams(columns: Sequence[int]) -> list[list[int]]:
     return square if size % 2 == 0 else [*square, *(order[::-1] for order in square)]
 
 
-# The kernel's own period of a control group's quota (cpu.max): what a column used of it beyond its share is not taken
-# from the next one's.
-QUOTA_PERIOD_S = 0.1
+QUOTA_PERIOD_S = 0.1  # the kernel's (cpu.max): what a column used beyond its share is not taken from the next one's
 
 
 def rest_s(quota_cores: float | None, cores: int) -> float:
-    """Return for how long nobody runs before each turn, on so many processors of which a group may use so much."""
+    """Nobody runs for so long before each turn, on so many processors of which a group may use so much."""
     return QUOTA_PERIOD_S if quota_cores is not None and quota_cores < cores else 0.0
 
-
-# When a stage of a block has enough slices.
 
 SLICE_PRECISION = 0.01  # half-width of a block's ratios: processes of a case differ by as much, more would not help
 REPEATED_NS = 20_000_000_000  # how long a stage's slices may have taken for disturbed ones to be measured again
@@ -75,7 +66,7 @@ PARTS_SHARE = 0.4  # of a column's time again, for the three ways in which a ste
 
 
 def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
-    """Return each stage's share of the time; what a workload lacks is left to the steps, or without these to all."""
+    """Of the time; what a workload lacks is left to the steps, or without these to all."""
     agenda = protocol.agenda.of(trains=not workload.predicts_only)
     present = {stage: share for stage, share in agenda.shares.items() if _has(workload, STAGES[stage])}
     whole = sum(present.values())
@@ -93,28 +84,22 @@ def _has(workload: WorkloadDescription, stage: Stage) -> bool:
 
 
 def standing(of_stage: Collection[str]) -> str:
-    """Return which of these stages stands for the case. A long block goes on in it; the others have one cycle."""
+    """The stage that stands for the case: a long block goes on in it, the others have one cycle."""
     return next(stage for stage in STAND if stage in of_stage)
 
 
 def enough(
-    protocol: Protocol,
-    of_stage: Mapping[str, float],
-    stage: str,
-    slices: Sequence[Sequence[Slice]],
-    /,
-    most: Mapping[str, int] = MappingProxyType({}),
+    protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Slices, most: int | None = None
 ) -> bool:
     """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
 
-    ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another. Cycles that others
-    disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
-    ``most`` are the cycles that a stage has at most.
+    ``of_stage`` are the ``shares``, ``most`` the cycles that it has at most. Cycles that others disturbed do not
+    count, as long as that at most doubles how many there are, and as twice as many leave enough.
     """
     if protocol.lasts:
         whole_ns = protocol.slices_max_ns if stage == standing(of_stage) else 0
         return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
-    is_enough = partial(_is_enough, protocol, of_stage, stage, most.get(stage))
+    is_enough = partial(_is_enough, protocol, of_stage, stage, most)
     disturbed = {slice_.cycle for column in slices for slice_ in column if slice_.disturbed}
     undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
     if is_enough(undisturbed):
@@ -126,23 +111,19 @@ def enough(
     return is_enough([column[: len(column) // 2] for column in slices])
 
 
-def _is_enough(
-    protocol: Protocol, of_stage: Mapping[str, float], stage: str, most: int | None, slices: Sequence[Sequence[Slice]]
-) -> bool:
+def _is_enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, most: int | None, slices: Slices) -> bool:
     cycles = min(map(len, slices), default=0)
     if cycles < min(protocol.min_cycles, LEAST_CYCLES):
         return False
-    spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
+    has_parts = STAGES[stage].sum_of > 1
+    share = PARTS_SHARE if has_parts else of_stage.get(stage, 0.0)
+    is_over = max(sum(slice_.ns for slice_ in column) for column in slices) >= share * protocol.slices_max_ns
     if cycles < protocol.min_cycles:
-        return STAGES[stage].long and spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns
-    if most is not None and cycles >= most:
-        return True
-    if STAGES[stage].sum_of > 1:
-        return spent_ns >= PARTS_SHARE * protocol.slices_max_ns
-    return spent_ns >= of_stage.get(stage, 0.0) * protocol.slices_max_ns or widest(slices) <= SLICE_PRECISION
+        return STAGES[stage].long and is_over
+    return is_over or (most is not None and cycles >= most) or (not has_parts and widest(slices) <= SLICE_PRECISION)
 
 
-def widest(slices: Sequence[Sequence[Slice]]) -> float:
+def widest(slices: Slices) -> float:
     """Return the largest half-width of the median log difference of two columns; of the log times of one alone."""
     logs = [[math.log(slice_.unit_ns) for slice_ in column] for column in slices]
     if len(logs) == 1:

@@ -11,24 +11,20 @@ import itertools
 import math
 import os
 import uuid
-from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kerasbench.protocol.columns import CPU, CUDA, Device, Malloc, Options, has_glibc
+from kerasbench import variants
+from kerasbench.protocol.columns import CPU, CUDA, Device, Options, has_glibc
 from kerasbench.protocol.measurement import Proof, Resolved, Usage
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.runners import Runner
 from kerasbench.runners.inputs import leaves
 from kerasbench.runners.layers import can_be_silenced
-from kerasbench.text import format_ranges, parse_ranges
+from kerasbench.text import format_ranges
 
 CUDA_LIBRARY = "libcuda.so.1"  # of the driver; a framework that uses CUDA has loaded it
-CPUS = Path("/sys/devices/system/cpu")
-
-THREADS_TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
 
 MALLINFO = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
 
@@ -74,34 +70,12 @@ def _call(function: Any, *arguments: Any) -> None:
         raise OSError("the driver returned an error")
 
 
-def limit_processors(count: int, root: Path = CPUS) -> None:
-    """Keep this process on ``count`` processors, each a core of its own while there are any; Linux alone can do it.
-
-    The two threads of a core share its units for computing. Their numbers may be neighbours (0 and 1), or lie half the
-    machine apart (0 and 64).
-    """
-    if not hasattr(os, "sched_setaffinity"):
-        return
-    allowed = os.sched_getaffinity(0)
-    # The first thread of every core comes before the second thread of any.
-    thread = {cpu: sum(sibling < cpu for sibling in siblings(cpu, root) & allowed) for cpu in allowed}
-    os.sched_setaffinity(0, sorted(allowed, key=lambda cpu: (thread[cpu], cpu))[:count])
-
-
-def siblings(cpu: int, root: Path = CPUS) -> set[int]:
-    """Return all processors of a processor's core; that one alone where the kernel does not say."""
-    try:
-        return {cpu} | parse_ranges((root / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text("ascii"))
-    except (OSError, ValueError):
-        return {cpu}
-
-
 def of_process() -> dict[str, Any]:
     """Return the fields of ``Resolved`` that no runner knows.
 
     The allocator keeps what is freed if glibc has mapped nothing by itself, as it does with what is large.
     """
-    malloc: Malloc | None = None
+    malloc = None
     if has_glibc():
         ask = ctypes.CDLL(None).mallinfo
         ask.restype = _Mallinfo
@@ -111,38 +85,12 @@ def of_process() -> dict[str, Any]:
 
 
 def check_options(options: Options, actual: Resolved, usage: Usage) -> None:
-    """Raise TrialFailure (unsupported)."""
-    for option, wanted, used in differences(options, actual, usage):
-        cause = f"asked for {option} {wanted}, but it ran with {used}"
-        remedy = f"leave {option} out, or choose another value for this case"
-        raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy))
-
-
-def differences(options: Options, actual: Resolved, usage: Usage) -> Iterator[tuple[str, str, str]]:
-    """Yield each option that came out otherwise: its name, the value asked for, the value in force."""
-    switch = {None: None, True: "on", False: "off"}
-    exact = (
-        ("--jit", switch[options.jit], switch[actual.jit]),
-        ("--fp32", options.fp32 if options.fp32 in ("tf32", "ieee") else None, actual.fp32),
-        ("--steps-per-execution", options.steps_per_execution, actual.steps_per_execution),
-        ("--malloc", options.malloc, actual.malloc or "memory that is returned to the system"),
-    )
-    yield from ((option, str(wanted), str(used)) for option, wanted, used in exact if wanted not in (None, used))
-    if options.dtype is not None:
-        # The layers have the policy, and real weights its dtype: JAX makes float32 of float64 with a warning.
-        computed = options.dtype.removeprefix("mixed_")
-        stored = "float32" if options.dtype != computed else computed
-        computes = computed in actual.compute_dtypes and stored in actual.weight_dtypes
-        if options.dtype != actual.dtype_policy or not computes:
-            layers, weights = " and ".join(actual.compute_dtypes), " and ".join(actual.weight_dtypes)
-            yield "--dtype", options.dtype, f"{actual.dtype_policy}, layers in {layers}, weights in {weights}"
-    if options.threads is not None:
-        if actual.threads is not None and actual.threads != options.threads:
-            yield "--threads", str(options.threads), f"{actual.threads} threads"
-        elif usage.processors > options.threads + THREADS_TOLERANCE:
-            yield "--threads", str(options.threads), f"{usage.processors:.1f} CPU cores busy"
-    if options.warm_cache and actual.cached == 0:
-        yield "--warm-cache", "on", "nothing that an earlier process had compiled"
+    """Raise TrialFailure (unsupported) for a choice that came out otherwise."""
+    for variant, value in variants.chosen(options):
+        if used := variant.ran_as(value, actual, usage):
+            cause = f"asked for --{variant.flag} {variant.word(value)}, but it ran with {used}"
+            remedy = f"leave --{variant.flag} out, or choose another value for this case"
+            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy))
 
 
 def check_device(device: Device, proof: Proof) -> None:

@@ -13,17 +13,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.protocol import measurement, stages
-from kerasbench.protocol.columns import CPU, GPU, Options, Size
+from kerasbench.protocol.columns import CPU, GPU, Size
 from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Training, Turn, Usage
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
 from kerasbench.runners import Runner
-from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import prepare, prepare_sized
 from kerasbench.runners.inputs import describe
-from kerasbench.runners.keras import KerasRunner
 from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
 from kerasbench.scenario import Workload, require_unchanged
 from kerasbench.worker import checks, predict, train
@@ -142,8 +140,8 @@ class PartialMeasurement:
 
 def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     """Raise TrialFailure (its cause is known), ScenarioError, or DataError where the rows cannot be had."""
-    if request.options.threads is not None:
-        checks.limit_processors(request.options.threads)  # before a framework sizes its pools
+    for variant, value in variants.chosen(request.options):
+        variant.before_import(value)
     card = card_share_reader(request.card, request.neighbours)
     lasts = request.protocol.lasts
     counts = lasts and request.device.kind == GPU
@@ -155,24 +153,29 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     return measurement_of(trial, findings)
 
 
-def runner_of(options: Options) -> type[Runner]:
-    return BaselineRunner if options.native else KerasRunner
+def adjust(request: TrialRequest, model: Any) -> None:
+    """Set on a Keras model what was chosen; raise TrialFailure where that cannot be."""
+    for variant, value in variants.chosen(request.options):
+        if refused := variant.on_model(value, model, request.backend):
+            raise TrialFailure(Failure(Code.UNSUPPORTED, *refused))
 
 
 def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
     """Import the backend, take the device, load the scenario, draw its rows, build what runs."""
     refuse_other_frameworks(request.backend)
     backend = backends.get(request.backend)
-    runner = runner_of(request.options)(backend, request)
+    runner = variants.runner(request.options)(backend, request, partial(adjust, request))
     cache = CacheReads(request.caches, backend.CACHED)
     with pipe.phase("import"):
         importlib.import_module(backend.PACKAGE)
     runner.load(pipe.phase)
     with pipe.phase("device"):
-        backend.configure(request.device, request.options)
+        backend.configure(request.device)
         if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.lasts:
             backend.flush_subnormals()  # a long block shows what a long training is like without
         pipe.peak_device_bytes = lambda: backend.peak_device_bytes(request.device)
+        for variant, value in variants.chosen(request.options):
+            variant.apply(value, backend, request.device)
         runner.wake()
     with pipe.phase("scenario"):
         file = Path(request.file)
@@ -189,7 +192,7 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
         with pipe.phase("look"):  # what a model takes is known once it is loaded
             resolved.look()
     with pipe.phase("data"):
-        size = request.options.size or Size(request.options.batch_size)
+        size = request.options.size or Size(variants.batch(request.options))
         if size == Size():
             feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
         else:
@@ -328,9 +331,8 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
         recurrent = [f"{kind}: {code}" for kind, code in findings.recurrent.items()]
         noted = checks.of_process() | {"recurrent": recurrent, "cached": trial.cache.count}
         findings.resolved = dataclasses.replace(runner.resolved(), **noted)
-        finds = request.options.warm_cache and not request.fills_caches
-        asked = dataclasses.replace(request.options, warm_cache=finds)
-        checks.check_options(asked, findings.resolved, _usage(findings))
+        if not request.fills_caches:
+            checks.check_options(request.options, findings.resolved, _usage(findings))
         findings.peak_rss_bytes = peak_rss_bytes()
         findings.peak_device_bytes = backend.peak_device_bytes(request.device)
         if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read

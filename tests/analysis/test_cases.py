@@ -31,7 +31,6 @@ def test_a_trial_that_left_out_short_epochs_has_those_before_it_for_the_step_alo
     assert case.values("epoch_overhead_ms") == pytest.approx([10, 20])
     assert case.values("peak_rss_mib") == [512, 512]
     assert [len(case.values(name)) for name in ("predict_p50_ms", "final_loss", "compile_ms")] == [2, 2, 2]
-    assert case.learned
     assert summarize_case([made.in_block(1, made.partial(first))]).values(HEADLINE) == []
 
 

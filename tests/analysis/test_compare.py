@@ -1,5 +1,3 @@
-"""Runs of two sides, with figures that are known."""
-
 import dataclasses
 import re
 from contextlib import nullcontext
@@ -96,7 +94,6 @@ def test_where_no_case_is_on_both_sides_that_is_no_pass_unless_one_fails_now() -
 
 
 def change_of(old: list[Run], new: list[Run]) -> Change:
-    """What is different between sides of one case."""
     (change,) = compare(old, new).changes
     return change
 

@@ -30,14 +30,13 @@ def case(
 
 
 def off(share: float, step: int = 0, **different: Any) -> Case:
-    """A case of which one loss is so far off."""
     return case(*[loss * (1 + share * (index == step)) for index, loss in enumerate(LOSSES)], **different)
 
 
 def judged(**cases: Case) -> list[str]:
     """Return the columns beyond their bounds, whether they fail or are warned of; baselines end in _native."""
     columns = {
-        Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native"))): measured
+        Column(name.removesuffix("_native"), "cpu", Options(native=name.endswith("_native") or None)): measured
         for name, measured in cases.items()
     }
     beyond = judge_parity(columns) | deviations(columns)

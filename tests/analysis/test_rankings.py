@@ -9,7 +9,7 @@ from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.rankings import Ranking, break_evens, longer_by_means, of_keras, speed_ups
+from kerasbench.analysis.rankings import Ranking, beside, break_evens, longer_by_means, speed_ups
 from kerasbench.analysis.ratios import in_row, ratio_of
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
@@ -17,6 +17,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Compiler, Measurement, Samples, Slice
 from kerasbench.results.run import Run, Trial
+from kerasbench.variants.native import Native
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH, known
 
@@ -113,7 +114,7 @@ def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -
     longer = {contrast.over.column: longer_by_means(contrast) for contrast in ranking.others}
     assert longer == {TENSORFLOW: pytest.approx(3.0, rel=0.01), TORCH: None}
     (waited,) = (concern for concern in concerns(findings.summary) if TENSORFLOW in concern.columns)
-    assert (waited.what, waited.columns, waited.detail) == (WarningKind.WAITED, [TENSORFLOW], "in 3 of 18 turns")
+    assert (waited.what, waited.columns, waited.detail) == (WarningKind.WAITED, (TENSORFLOW,), "in 3 of 18 turns")
 
 
 @pytest.mark.parametrize(
@@ -152,7 +153,7 @@ def test_the_price_is_the_ratio_to_the_baseline_of_the_same_column_which_is_neve
     threads = JAX.with_options(threads=1)
     columns = {TORCH: 3.0, bare(TORCH): 0.5, JAX: 1.0, bare(JAX): 2.0, threads: 4.0, bare(threads): 2.0}
     record = by_blocks(*[columns] * 3)
-    prices = [price for price in of_keras(summarize(record).rows, 0.03) if price.metric == STEADY]
+    prices = [price for price in beside(Native(), summarize(record).rows, 0.03) if price.metric == STEADY]
     assert {price.over.column: (price.under.column, price.verdict) for price in prices} == {
         JAX: (bare(JAX), Verdict.FASTER),
         threads: (bare(threads), Verdict.SLOWER),
@@ -174,7 +175,7 @@ def test_the_price_is_the_ratio_to_the_baseline_of_the_same_column_which_is_neve
 )
 def test_what_has_a_price(keras: Measurement, native: Measurement, prices: Mapping[str, float]) -> None:
     trials = made.trial(found=keras), made.trial(found=native, options=Options(native=True))
-    contrasts = of_keras([row_of(made.record(*trials))], 0.03)
+    contrasts = beside(Native(), [row_of(made.record(*trials))], 0.03)
     assert {price.metric: price.ratio.value for price in contrasts} == prices
 
 
@@ -202,7 +203,7 @@ def test_two_that_differ_by_more_than_their_intervals_are_warned_of(again_ms: fl
     assert ratio.value == pytest.approx(again_ms / 2, rel=0.01)
     assert ratio.is_above(1) is bool(details)
     warned = [concern for concern in concerns(summary) if concern.what is WarningKind.SESSIONS]
-    assert [(concern.columns, concern.detail) for concern in warned] == [([TORCH], detail) for detail in details]
+    assert [(concern.columns, concern.detail) for concern in warned] == [((TORCH,), detail) for detail in details]
     # A session that others disturbed is not held against the other.
     assert not known(apart({1: first, 2: dataclasses.replace(second, disturbed=True)})).is_above(1)
 

@@ -13,7 +13,7 @@ from kerasbench.analysis.cases import HEADLINE, Measured, summarize_case
 from kerasbench.analysis.cases import STEADY as STEP
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.ratios import BlockRatio, by_means, neighbours, priors_of, ratio_of, spread
+from kerasbench.analysis.ratios import BlockRatio, by_means, neighbours, priors_of, ratio_of
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice, kept_calls
@@ -34,7 +34,6 @@ def case(*blocks: Measurement, backend: str = "jax", options: Options = DEFAULT)
 
 
 def level(*steps_ms: float, backend: str = "jax", options: Options = DEFAULT) -> Measured:
-    """A case in whose blocks each slice has the same step."""
     return case(*[made.sliced([step] * 6) for step in steps_ms], backend=backend, options=options)
 
 
@@ -169,7 +168,6 @@ def passes(ms: float) -> Measured:
 
 
 def called(*slices_ms: Sequence[float], complete: bool = True) -> Measured:
-    """Calls with one sample: those of each slice."""
     slices = [Slice(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
     calls_ns = [int(calls[index] * made.MS) for calls in slices_ms for index in kept_calls(len(calls))]
     calls = Latency(1, calls_ns if complete else calls_ns[1:], Samples.of(slices))
@@ -274,20 +272,6 @@ def test_a_case_that_failed_and_one_without_common_rounds_have_no_ratio() -> Non
     assert ratio_of(first, second, STEP, ()) is None
 
 
-def test_the_scatter_of_blocks_is_told_from_that_of_slices() -> None:
-    rng = random.Random(2)
-
-    def drawn(process: float) -> Measured:
-        levels = [math.exp(rng.gauss(0, process)) for _ in range(60)]
-        return case(*[made.sliced([level * math.exp(rng.gauss(0, 0.1)) for _ in range(25)]) for level in levels])
-
-    (within, between), (_, alike) = (known(spread(drawn(process), drawn(process), STEP)) for process in (0.05, 0.0))
-    assert between == pytest.approx(0.05 * math.sqrt(2), rel=0.35)
-    assert within == pytest.approx(1.2533 * 0.1 * math.sqrt(2 / 25), rel=0.25)
-    assert alike < 0.03
-    assert spread(level(1.0), level(1.0), STEP) is spread(OLDER, OLDER, STEP) is None
-
-
 def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
     a, b = (case(*[epochs(epochs_ms)] * 3) for epochs_ms in ([10.0] * 5 + [40.0], [5.0] * 6))
     assert (over(a, b, HEADLINE).value, by_means(a, b)) == pytest.approx((2.0, 3.0))
@@ -350,12 +334,8 @@ def test_each_case_is_paired_with_what_it_has_most_in_common_with() -> None:
 
 
 def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
-    """In the first run that was published JAX with and without jit scattered by 10.6 %, slices explaining 4.4 %."""
     (row,) = (row for row in summarize(load(RUN)).rows if row.label == "mnist_dense")
     jax, off = Column("jax", "cpu"), Column("jax", "cpu", Options(jit=False))
-    within, between = known(spread(row.cases[off], row.cases[jax], HEADLINE))
-    assert math.hypot(within, between) == pytest.approx(0.106, abs=0.001)
-    assert within == pytest.approx(0.044, abs=0.001)
     ratio = known(ratios.in_row(row, off, jax, HEADLINE))
     assert ratio.between_sessions == ASSUMED[Family.OPTIONS].between_sessions > 0
     a, b = (dataclasses.replace(row.cases[column], trials=row.cases[column].trials[:2]) for column in (off, jax))

@@ -15,7 +15,7 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.backends import Backend, jax, tensorflow, torch
-from kerasbench.protocol.columns import DEFAULT, Device, Options
+from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Compiler
 from tests import made
 
@@ -63,45 +63,16 @@ def test_a_backend_defines_exactly_what_the_interface_says(name: str) -> None:
     ],
 )
 def test_the_environment_shows_one_device(name: str, device: Device, expected: dict[str, str]) -> None:
-    assert expected.items() <= backends.get(name).environment(device, DEFAULT, "/caches").items()
+    assert expected.items() <= backends.get(name).environment(device, "/caches").items()
 
 
-def test_caches_are_kept_and_threads_limited_only_where_that_was_asked_for() -> None:
-    usual, different = (
-        {name: backends.get(name).environment(CPU, options, "/caches") for name in backends.names()}
-        for options in (DEFAULT, Options(warm_cache=True, threads=3))
-    )
+def test_caches_are_kept_only_where_that_was_asked_for() -> None:
+    usual = {name: backends.get(name).environment(CPU, "/caches") for name in backends.names()}
     assert usual["jax"]["JAX_ENABLE_COMPILATION_CACHE"] == "false"
-    cached = {"JAX_ENABLE_COMPILATION_CACHE": "true", "JAX_COMPILATION_CACHE_DIR": "/caches", "NPROC": "3"}
-    assert cached.items() <= different["jax"].items() and "NPROC" not in usual["jax"]
-    assert "TF_XLA_FLAGS" not in usual["tensorflow"]
-    assert different["tensorflow"]["TF_XLA_FLAGS"].endswith("=/caches")
-    assert "OMP_NUM_THREADS" not in usual["torch"] and different["torch"]["OMP_NUM_THREADS"] == "3"
-
-
-XLA_OFF = "TensorFlow keeps only what XLA has compiled, and XLA is off here"
-NOTHING_COMPILED = "torch compiles nothing without --jit on, so it leaves no cache"
-
-
-@pytest.mark.parametrize(
-    ("name", "device", "options", "cause"),
-    [
-        ("tensorflow", METAL, Options(jit=True), "XLA does not compile for Metal"),
-        ("tensorflow", METAL, Options(jit=False), None),
-        *((name, MPS, Options(jit=True), None) for name in ("torch", "jax")),
-        ("jax", CPU, Options(warm_cache=True), None),
-        *(("torch", CPU, Options(jit=jit, warm_cache=True), NOTHING_COMPILED) for jit in (None, False)),
-        ("torch", CPU, Options(jit=True, warm_cache=True), None),
-        ("tensorflow", CPU, Options(warm_cache=True), XLA_OFF),
-        ("tensorflow", CPU, Options(jit=True, warm_cache=True), None),
-        ("tensorflow", CUDA, Options(warm_cache=True), None),
-        ("tensorflow", CUDA, Options(jit=False, warm_cache=True), XLA_OFF),
-    ],
-)
-def test_a_backend_says_what_it_cannot_do(name: str, device: Device, options: Options, cause: str | None) -> None:
-    refusal = backends.get(name).unsupported(device, options)
-    assert (refusal and refusal[0]) == cause
-    assert refusal is None or refusal[1] == "--jit on --warm-cache" or device == METAL
+    cached = {"JAX_ENABLE_COMPILATION_CACHE": "true", "JAX_COMPILATION_CACHE_DIR": "/caches"}
+    assert cached.items() <= backends.get("jax").keeping("/caches").items() and "NPROC" not in usual["jax"]
+    assert "TF_XLA_FLAGS" not in usual["tensorflow"] and "OMP_NUM_THREADS" not in usual["torch"]
+    assert backends.get("tensorflow").keeping("/caches")["TF_XLA_FLAGS"].endswith("=/caches")
 
 
 def test_jit_is_what_the_backend_normally_does() -> None:
@@ -110,8 +81,6 @@ def test_jit_is_what_the_backend_normally_does() -> None:
 
 
 class Place(NamedTuple):
-    """A device of JAX's."""
-
     platform: str
     id: int = 0
 
@@ -137,9 +106,9 @@ def test_a_gpu_that_jax_passed_over_is_not_replaced_by_the_cpu(platform: str, mo
     fake_jax(monkeypatch, [JAX_CPU], JAX_CPU)
     complaint = f"JAX finds no {platform} device here, and would use the CPU"
     with pytest.raises(RuntimeError, match=complaint) if platform != "cpu" else nullcontext():
-        jax.configure(Device(platform), DEFAULT)
+        jax.configure(Device(platform))
     fake_jax(monkeypatch, [JAX_GPU], JAX_GPU)
-    jax.configure(Device(platform), DEFAULT)
+    jax.configure(Device(platform))
 
 
 @pytest.mark.parametrize(
@@ -163,7 +132,7 @@ def test_what_jax_tells_of_its_cache_is_no_time_that_it_compiled(monkeypatch: py
     module = fake_jax(monkeypatch, [JAX_CPU], JAX_CPU)
     module.monitoring.register_event_duration_secs_listener = listeners.append
     monkeypatch.setattr(jax, "_spent_s", defaultdict(list))
-    jax.configure(CPU, DEFAULT)
+    jax.configure(CPU)
     (listener,) = listeners
     events = {  # jax 0.10.2: dispatch.py, compiler.py
         "/jax/core/compile/jaxpr_trace_duration": 1.0,
@@ -246,9 +215,9 @@ def test_no_step_is_run_if_nothing_falls_back(device: str, value: str | None, mo
 @pytest.mark.parametrize(("platform", "reaches"), [("mps", True), ("cpu", False), ("cuda", False)])
 def test_the_switch_reaches_the_apple_gpu_alone(platform: str, reaches: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(torch.FALLBACK, "1")
-    assert (torch.FALLBACK in torch.environment(Device(platform), DEFAULT, "")) is reaches
+    assert (torch.FALLBACK in torch.environment(Device(platform), "")) is reaches
     monkeypatch.delenv(torch.FALLBACK)
-    assert torch.FALLBACK not in torch.environment(Device(platform), DEFAULT, "")
+    assert torch.FALLBACK not in torch.environment(Device(platform), "")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,7 @@ import pytest
 
 from kerasbench.cli import main
 from kerasbench.cli.options import with_default_command
-from kerasbench.settings import settings
-from tests.cli.conftest import Shell
+from tests.conftest import Shell
 
 SCENARIOS = (
     *("mnist_dense", "mnist_*", "mnist_mlp/tiny", "tiny_transformer", "nonsense,vit", "a b/mine.py", "my.keras/x"),
@@ -47,7 +46,7 @@ def measure(monkeypatch: pytest.MonkeyPatch) -> Mock:
 )
 def test_run_takes_scenarios_with_its_option_and_without(words: list[str], scenarios: list[str], measure: Mock) -> None:
     assert main.main(words) == 130
-    assert settings(*measure.call_args.args, **measure.call_args.kwargs).scenarios == scenarios
+    assert measure.call_args.args[1].scenarios == scenarios
 
 
 @pytest.mark.parametrize(
@@ -76,17 +75,17 @@ def test_a_wrong_command_line_is_one_clear_line(shell: Shell, arguments: list[st
 @pytest.mark.parametrize(
     ("arguments", "meant"),
     [
-        (["--quick"], ("bench", "10m", ("jax",))),
-        (["--results", "here", "--backend", "torch", "--budget", "1h"], ("here", "1h", ("torch",))),
-        (["--resume"], ("bench", None, ())),  # the rest is what the interrupted run was given
-        (["soak", "mnist_dense"], ("bench", None, ("jax",))),  # it knows no budget
+        (["--quick"], ("bench", "10m", ["jax"])),
+        (["--results", "here", "--backend", "torch", "--budget", "1h"], ("here", "1h", ["torch"])),
+        (["--resume"], ("bench", None, [])),  # the rest is what the interrupted run was given
+        (["soak", "mnist_dense"], ("bench", None, ["jax"])),  # it knows no budget
     ],
 )
 def test_defaults_of_the_folder(arguments: list[str], meant: tuple[object, ...], shell: Shell, measure: Mock) -> None:
     Path("kerasbench.toml").write_text('results = "bench"\nbudget = "10m"\nbackend = "jax"\n')
     assert shell(*arguments)[0] == 130
-    _, options = measure.call_args.args
-    assert (options["results"], options.get("budget"), options["backends"]) == meant
+    _, asked = measure.call_args.args
+    assert (asked.results, asked.budget, asked.backends) == meant
 
 
 def test_a_group_without_a_command_shows_its_help(shell: Shell) -> None:

@@ -11,11 +11,9 @@ from unittest.mock import Mock
 import pytest
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import summarize
 from kerasbench.cli import measuring
 from kerasbench.errors import Undecided
 from kerasbench.modes import soak, versus
-from kerasbench.modes.versus.pairs import compared
 from kerasbench.pages.series import history
 from kerasbench.pages.several import MachineBrief
 from kerasbench.protocol.columns import CaseKey, Options
@@ -23,12 +21,12 @@ from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Message
 from kerasbench.results.run import Trial
 from kerasbench.results.store import Store, load
-from kerasbench.returns import Machines
+from kerasbench.returns import Machines, Versions
 from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
 from tests import made, stand_in
-from tests.cli.conftest import Shell
+from tests.conftest import Shell
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, of_versions, soaking, versions
 from tests.stand_in import Command
 
@@ -36,7 +34,6 @@ pytestmark = pytest.mark.processes
 
 
 def succeed(command: Command, *arguments: str) -> tuple[str, str]:
-    """Run a command to its end, and return what it wrote to stdout and stderr."""
     code, out, err = command.run(*arguments)
     assert code == 0, err
     return out, err
@@ -47,7 +44,6 @@ def scenario(command: Command) -> str:
 
 
 def data_of(command: Command) -> Path:
-    """Return the data file of the only run that there was."""
     (data,) = command.results.glob("*.json")
     return data
 
@@ -164,9 +160,9 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
     ],
 )
 def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
-    assert measuring.gated(compared(summarize(of_versions(*trials)))) == code
+    assert measuring.gated(Versions([of_versions(*trials)]), 0) == code
     with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
-        measuring.gated(compared(summarize(of_versions(*failing(OLD, NEW)))))
+        measuring.gated(Versions([of_versions(*failing(OLD, NEW))]), 1)
 
 
 @pytest.mark.parametrize(("failed", "code"), [({}, 0), ({"m2": "the connection has ended"}, 1)])
@@ -194,12 +190,6 @@ def test_what_a_lost_machine_has_is_named_with_how_to_go_on(shell: Shell, monkey
     monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
     code, out, err = shell("run", "--hosts", "m1")
     assert code == 1 and "no space left" in out and err.endswith("run --resume --results results --hosts=m1\n")
-
-
-def test_two_interpreters_need_no_label(command: Command) -> None:
-    sides = [str(command.folder / "python"), str(other(command, 2.2))]
-    out, _ = succeed(command, "versus", *sides, *on_torch(command))
-    assert "python-head takes 1.095× (1.095–1.095) as long as python\n" in out
 
 
 def interrupt(command: Command) -> Counter[CaseKey]:

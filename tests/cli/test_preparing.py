@@ -13,7 +13,7 @@ from kerasbench.host import lock
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Device, Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
-from tests.cli.conftest import Shell
+from tests.conftest import Shell
 from tests.environments import cases
 
 Environments = list[tuple[str, EnvironmentSpec]]
@@ -113,7 +113,6 @@ def test_an_environment_that_does_not_load_is_named_all_the_same(shell: Shell, m
 
 @pytest.fixture
 def gather(monkeypatch: pytest.MonkeyPatch) -> Mock:
-    """In place of what asks all backends."""
     mock = Mock(return_value=cases.load("m1"))
     monkeypatch.setattr("kerasbench.environments.doctor.gather", mock)
     return mock
@@ -132,7 +131,7 @@ def test_the_doctor_s_exit_code_is_that_of_an_error_alone(lacks: str, code: int,
 @pytest.mark.usefixtures("gather")
 def test_what_the_doctor_says_is_a_document_in_any_encoding(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     document = Mock()
-    monkeypatch.setattr("kerasbench.cli.preparing.print_document", document)
+    monkeypatch.setattr("kerasbench.cli.printing.print_document", document)
     assert shell.out("doctor", "--json") == ""
     document.assert_called_once()
 

@@ -1,5 +1,3 @@
-"""Which interpreter runs a backend, by the command line and by a file."""
-
 import grp
 import os
 import pwd

@@ -82,7 +82,7 @@ def test_of_a_checkout_no_old_build_is_installed(commands: Commands, tmp_path: P
 def test_an_interpreter_that_does_not_tell_its_packages_and_a_cache_that_cannot_be_written(tmp_path: Path) -> None:
     for python in ("/gone/python", "/bin/false"):
         with pytest.raises(EnvironmentFailed, match=f"^the packages of {python} could not be found"):
-            sides._site_folders(python)
+            overlay(python)
     (tmp_path / "environments").write_text("in the way")
     with pytest.raises(EnvironmentFailed, match=r"environments/keras-3\.14-.*: not created: see the message of uv"):
         overlay()

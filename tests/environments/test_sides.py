@@ -1,5 +1,3 @@
-"""What the words for base and head mean."""
-
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,7 +23,6 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def built(monkeypatch: pytest.MonkeyPatch) -> Built:
-    """What was made, with the interpreters below it."""
     overlays: Built = []
 
     def make(python: str, wanted: Sequence[str], say: sides.Say) -> str:
@@ -84,9 +81,9 @@ def test_what_means_nothing_is_refused(here: Path, word: str, known: list[str], 
 def test_labels_are_compared_where_a_backend_has_both() -> None:
     paths = {"torch@old": "/old/python", "torch@new": "/new/python", "jax@old": "/jax/python"}
     named = Interpreters(made.by_environment(paths))
-    both = sides.sides("old", "new", named, ["jax", "torch"], print)
-    assert (both.labels, list(map(str, both.environments))) == (["old", "new"], ["torch@old", "torch@new"])
-    assert list(map(both.interpreters.of, both.environments)) == ["/old/python", "/new/python"]
+    interpreters, environments, labels = sides.sides("old", "new", named, ["jax", "torch"], print)
+    assert (labels, list(map(str, environments))) == (["old", "new"], ["torch@old", "torch@new"])
+    assert list(map(interpreters.of, environments)) == ["/old/python", "/new/python"]
     with pytest.raises(UsageError, match=r"no backend has both old and new; there are: torch@old, torch@new, jax@"):
         sides.sides("old", "new", named, ["jax"], print)
 
@@ -94,20 +91,21 @@ def test_labels_are_compared_where_a_backend_has_both() -> None:
 def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: Built) -> None:
     said: list[str] = []
     named = {"jax": "/jax/python", "torch": "/shared/python", "tensorflow": "/shared/python"}
-    both = sides.sides("keras==3.14", "keras==3.15", Interpreters(made.by_environment(named)), list(named), said.append)
+    chosen = Interpreters(made.by_environment(named))
+    interpreters, environments, _ = sides.sides("keras==3.14", "keras==3.15", chosen, list(named), said.append)
     assert [python for python, _ in built] == ["/jax/python"] * 2 + ["/shared/python"] * 2
     assert said == ["made"] * 4
-    assert both.environments[:2] == [Environment("jax", label) for label in ("keras-3.14", "keras-3.15")]
-    assert both.interpreters.of(Environment("torch", "keras-3.15")) == "/made/keras==3.15/python"
+    assert environments[:2] == [Environment("jax", label) for label in ("keras-3.14", "keras-3.15")]
+    assert interpreters.of(Environment("torch", "keras-3.15")) == "/made/keras==3.15/python"
 
 
 def test_the_same_twice_has_two_labels_and_so_have_two_things_of_one_name(here: Path, built: Built) -> None:
     python = environment(here / "old")
-    both = sides.sides("old", python, Interpreters(), ["torch"], print)
-    assert both.environments == [Environment("torch", "old"), Environment("torch", "old-again")]
-    assert set(map(both.interpreters.of, both.environments)) == {python}
-    both = sides.sides("keras>=3.14", "keras==3.14", Interpreters(), ["torch"], print)
-    assert both.labels == ["keras-3.14", "keras-3.14-head"]
+    interpreters, environments, _ = sides.sides("old", python, Interpreters(), ["torch"], print)
+    assert environments == [Environment("torch", "old"), Environment("torch", "old-again")]
+    assert set(map(interpreters.of, environments)) == {python}
+    *_, labels = sides.sides("keras>=3.14", "keras==3.14", Interpreters(), ["torch"], print)
+    assert labels == ["keras-3.14", "keras-3.14-head"]
 
 
 def test_requirements_tell_which_backends_matter() -> None:

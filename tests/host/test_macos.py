@@ -64,11 +64,11 @@ COMMANDS: dict[Reader, list[str]] = {
         (macos.is_apple_silicon, "11\n", False),
         (macos.version, "sw_vers_15.txt", (15, 7)),
         (macos.version, "26\n", (26, 0)),
-        (macos.version, "26.x\n", None),
+        (macos.version, "26.x\n", ()),
         (macos.machine_id, f' "IOPlatformUUID" = "{UUID}"\n', UUID),
         *((reader, "", "") for reader in (macos.chip, macos.machine_id, macos.gpu)),
-        *((reader, "", None) for reader in (macos.version, macos.thermal_level, macos.on_battery, macos.low_power)),
-        *((macos.cores_by_kind, "", {}), (macos.is_apple_silicon, "", False)),
+        *((reader, "", None) for reader in (macos.thermal_level, macos.on_battery, macos.low_power)),
+        *((macos.version, "", ()), (macos.cores_by_kind, "", {}), (macos.is_apple_silicon, "", False)),
     ],
 )
 def test_what_a_command_says(reader: Reader, text: str, expected: object, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,6 +1,8 @@
 import itertools
 import sys
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -83,7 +85,9 @@ def test_a_hot_machine_is_waited_for_as_long_as_there_is_patience(levels: list[i
     waits: list[str] = []
     slept_s: list[float] = []
     told = itertools.chain(levels, itertools.repeat(levels[-1]))
-    assert noise.cool_down(waits.append, lambda: next(told), slept_s.append, lambda: sum(slept_s)) == waited_s
+    clock = SimpleNamespace(sleep=slept_s.append, monotonic=lambda: sum(slept_s))
+    with patch.multiple(noise, thermal_level=lambda: next(told), time=clock):
+        assert noise.cool_down(waits.append) == waited_s
     assert len(waits) == waited_s and (not waits or waits[0] == "thermal pressure level 1")
 
 

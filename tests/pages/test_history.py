@@ -1,5 +1,3 @@
-"""Ratios over many runs: which are followed, how they are drawn, and the forms that other tools read."""
-
 import csv
 import dataclasses
 import io

@@ -14,12 +14,13 @@ from markdown_it import MarkdownIt
 from kerasbench.analysis import compare
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
-from kerasbench.cli import listing
+from kerasbench.cli import printing
 from kerasbench.pages import html, page, several
 from kerasbench.pages.files import as_csv
 from kerasbench.plan.catalog import Entry
 from kerasbench.report import markdown
 from kerasbench.results.run import Run
+from kerasbench.variants import of_file
 from tests import hostile
 from tests.pages.browser import Page
 from tests.report.table import brief, drawn
@@ -47,7 +48,9 @@ def with_text(content: Any, text: str, name: str = "") -> Any:
 
 
 def record(text: str) -> Run:
-    return msgspec.convert(with_text(msgspec.json.decode(hostile.encoded()), text), type=Run)
+    return msgspec.convert(
+        with_text(msgspec.json.decode(hostile.encoded()), text), type=Run, dec_hook=lambda _, values: of_file(values)
+    )
 
 
 def pages(record: Run, text: str) -> list[str]:
@@ -59,7 +62,7 @@ def pages(record: Run, text: str) -> list[str]:
         brief(run),
         drawn(several.changes(compared, text, text)),
         drawn(several.side_by_side([(text, run.summary)])),
-        listing.as_table([Entry(Path("a.py"), "", facts.description) for facts in record.scenarios]),
+        printing.as_table([Entry(Path("a.py"), "", facts.description) for facts in record.scenarios]),
     ]
 
 

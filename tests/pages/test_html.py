@@ -1,5 +1,3 @@
-"""The HTML page, and what Python shows of results as text and in a notebook."""
-
 import dataclasses
 import re
 

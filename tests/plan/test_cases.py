@@ -1,5 +1,3 @@
-"""Which cases a run has, and why others cannot be measured."""
-
 import dataclasses
 from collections.abc import Sequence
 from contextlib import nullcontext
@@ -16,6 +14,7 @@ from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import DEFAULT, MAX_COLUMNS, PUBLISHED, SWEEP, Effort, RunConfig
+from kerasbench.variants import malloc
 from tests import made
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
@@ -231,14 +230,14 @@ def test_what_a_column_does_not_support(selected: Selected, device: Device, opti
 def test_memory_is_kept_where_there_is_glibc(monkeypatch: pytest.MonkeyPatch) -> None:
     keep = made.case(options=Options(malloc="keep"))
     for has_glibc in (True, False):
-        monkeypatch.setattr(plan_cases, "has_glibc", lambda answer=has_glibc: answer)
+        monkeypatch.setattr(malloc, "has_glibc", lambda answer=has_glibc: answer)
         assert (plan_cases.unsupported(keep, RunConfig(), 2) is None) is has_glibc
 
 
 def test_calls_train_nothing_and_are_of_baselines_in_either_mode() -> None:
     entry = dataclasses.replace(made.entry("dense", ("default", "large")), baselines={"torch": "hash"})
     chosen = [Selected(entry, workload) for workload in entry.description.workloads]
-    modes = [Options(jit=jit, native=native) for jit in (None, True) for native in (False, True)]
+    modes = [Options(jit=jit, native=native) for jit in (None, True) for native in (None, True)]
     planned = make(TORCH_ALONE, chosen, devices=["cpu"], options=modes, effort=Effort(protocol=Protocol("calls")))
     assert ([case.options for case in planned.cases], planned.absent) == (2 * modes, [])
     assert all(case.selected.workload.predicts_only for case in planned.cases)

@@ -1,5 +1,3 @@
-"""Which scenarios there are, how they are named and described; models by their file or their name."""
-
 import hashlib
 import json
 import os
@@ -18,7 +16,7 @@ from kerasbench.processes import questions
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.scenario import baseline_file, content_hash
+from kerasbench.scenario import baseline_file, source_hash
 
 pytestmark = pytest.mark.processes
 
@@ -34,6 +32,11 @@ scenario = Scenario(build=lambda workload: keras.Sequential(), data=datasets.iri
 '''
 
 
+def described(file: Path, *given: Any, **options: Any) -> catalog.Entry:
+    (entry,) = catalog.describe([file], *given, **options)
+    return entry
+
+
 @pytest.fixture
 def mine(tmp_path: Path) -> Path:
     file = tmp_path / "mine.py"
@@ -46,7 +49,7 @@ def test_a_file_is_described_by_a_child(mine: Path) -> None:
         WorkloadDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False, predict_batch=4),
         WorkloadDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False, predict_batch=32),
     ]
-    entry = catalog.describe(mine, sys.executable)
+    entry = described(mine, sys.executable)
     assert entry.description == Description("mine", "Mine.", "Mine.\n\nMore of it.", "", None, True, workloads)
     assert entry.baselines == {}
 
@@ -59,7 +62,7 @@ def test_a_link_to_a_file_is_loaded_by_its_own_name_and_place(mine: Path, tmp_pa
     (tmp_path / "beside_mine.py").write_text("TRAIN = 20")
     (tmp_path / "links" / "beside_it.py").write_text("TRAIN = 1")
     link.symlink_to(mine)
-    entry = catalog.describe(link, sys.executable)
+    entry = described(link, sys.executable)
     assert (entry.name, entry.description.workloads[0].train, entry.place) == ("other", 21, str(link))
 
 
@@ -68,11 +71,11 @@ def test_what_only_keras_has_and_baselines_beside_it_are_known_of_a_scenario(min
     (mine.parent / "native").mkdir()
     baseline = mine.parent / "native" / "mine_torch.py"
     baseline.write_text("build = None")
-    entry = catalog.describe(mine, sys.executable)
-    assert entry.baselines == {"torch": content_hash(baseline)}
+    entry = described(mine, sys.executable)
+    assert entry.baselines == {"torch": source_hash(baseline)}
     assert [workload.keras_only for workload in entry.description.workloads] == ["a pipeline of its own", ""]
     mine.write_text(SOURCE.replace("Scenario(build", "Scenario(callbacks=lambda folder: [], build"))
-    workloads = catalog.describe(mine, sys.executable).description.workloads
+    workloads = described(mine, sys.executable).description.workloads
     assert {workload.keras_only for workload in workloads} == {"callbacks of Keras"}
 
 
@@ -90,6 +93,13 @@ class Children:
         names = [Path(file).stem for file in files]
         self.asked.append(names)
         return [Description(name, str(len(self.asked)), "", "", None, True, self.workloads) for name in names]
+
+
+@pytest.fixture
+def ask(monkeypatch: pytest.MonkeyPatch) -> Children:
+    children = Children()
+    monkeypatch.setattr(questions, "describe", children)
+    return children
 
 
 @pytest.fixture
@@ -112,17 +122,15 @@ def known(mine: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return mine
 
 
-def test_a_builtin_description_is_remembered_until_the_file_changes(builtin: Path) -> None:
-    ask = Children()
-    titles = [catalog.describe(builtin, "", ask=ask).description.title for _ in range(3)]
+def test_a_builtin_description_is_remembered_until_the_file_changes(ask: Children, builtin: Path) -> None:
+    titles = [described(builtin, "").description.title for _ in range(3)]
     builtin.write_text(f"{builtin.read_text()} changed")
-    titles.append(catalog.describe(builtin, "", ask=ask).description.title)
+    titles.append(described(builtin, "").description.title)
     assert titles == ["1", "1", "1", "2"]
 
 
-def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_another(mine: Path) -> None:
-    ask = Children()
-    assert [catalog.describe(mine, "", ask=ask).description.title for _ in range(2)] == ["1", "2"]
+def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_another(ask: Children, mine: Path) -> None:
+    assert [described(mine, "").description.title for _ in range(2)] == ["1", "2"]
 
 
 def test_every_builtin_baseline_is_that_of_a_scenario_and_every_name_is_used_once() -> None:
@@ -133,13 +141,12 @@ def test_every_builtin_baseline_is_that_of_a_scenario_and_every_name_is_used_onc
     assert set() < baselines <= {baseline_file(file, backend) for file in files for backend in backends.names()}
 
 
-def test_all_files_that_are_not_remembered_are_described_by_one_child(builtin: Path) -> None:
-    ask = Children()
+def test_all_files_that_are_not_remembered_are_described_by_one_child(ask: Children, builtin: Path) -> None:
     files = [builtin, *(builtin.with_name(f"{name}.py") for name in ("one", "two", "three"))]
     for file in files:
         file.write_text(f"{SOURCE}# {file}")
     for chosen in (files[2:3], files, files):
-        assert [entry.file for entry in catalog.describe_all(chosen, "", ask=ask)] == chosen
+        assert [entry.file for entry in catalog.describe(chosen, "")] == chosen
     assert ask.asked == [["two"], ["mine", "one", "three"]]
 
 
@@ -148,22 +155,23 @@ def test_a_file_that_uses_keras_at_its_top_is_described_under_the_backend_that_i
     file = tmp_path / "mine.py"
     top = "import keras\nfrom keras import layers\nassert keras.backend.backend() == 'jax'\n"
     file.write_text(SOURCE.replace("import keras\n", top, 1))
-    assert catalog.describe(file, sys.executable, "jax").name == "mine"
+    assert described(file, sys.executable, "jax").name == "mine"
 
 
-def test_a_cache_that_cannot_be_written_does_no_harm(builtin: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cache_that_cannot_be_written_does_no_harm(
+    ask: Children, builtin: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: "/proc/no/such/place")
-    assert catalog.describe(builtin, "", ask=Children()).name == "mine"
+    assert described(builtin, "").name == "mine"
 
 
 @pytest.mark.parametrize("damaged", ['{"name": 3', "[]", '{"name": "mine"}', '{"workloads": [{}]}', ""])
-def test_a_damaged_cache_is_not_believed(builtin: Path, damaged: str) -> None:
-    ask = Children()
-    catalog.describe(builtin, "", ask=ask)
-    (cached,) = catalog._cache_files({builtin: content_hash(builtin)}).values()
+def test_a_damaged_cache_is_not_believed(ask: Children, builtin: Path, damaged: str) -> None:
+    described(builtin, "")
+    (cached,) = catalog._cache_files({builtin: source_hash(builtin)}).values()
     assert cached.is_file()
     cached.write_text(damaged)
-    assert catalog.describe(builtin, "", ask=ask).name == "mine"
+    assert described(builtin, "").name == "mine"
     assert len(ask.asked) == 2
 
 
@@ -214,7 +222,6 @@ def test_a_pattern_that_means_nothing_or_two_is_refused(known: Path, patterns: l
 
 @pytest.fixture
 def odd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A folder of what can be no scenario."""
     monkeypatch.chdir(tmp_path)
     for folder, holds in (("graph", "saved_model.pb"), ("folder", "config.json")):
         Path(folder).mkdir()
@@ -273,17 +280,18 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, con
     file = tmp_path / "bad.py"
     file.write_text(content)
     with pytest.raises(UnusableScenario, match=f"^{file} cannot be used: .*{complaint}"):
-        catalog.describe(file, sys.executable)
+        described(file, sys.executable)
 
 
-def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path) -> None:
-    def ask(files: Sequence[str], *_: object) -> "list[Description] | Failure":
+def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def describe(files: Sequence[str], *_: object) -> "list[Description] | Failure":
         return BROKEN if str(bad) in files else Children()(files)
 
     bad = mine.with_name("bad.py")
     bad.touch()
+    monkeypatch.setattr(questions, "describe", describe)
     with pytest.raises(UnusableScenario, match=f"^{bad} cannot be used: bad.py, line 1: RuntimeError: boom$"):
-        catalog.describe_all([mine, bad], "", ask=ask)  # and without a result file that there is not
+        catalog.describe([mine, bad], "")  # and without a result file that there is not
 
 
 def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
@@ -296,13 +304,13 @@ def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
         catalog.require_known([], suite="tinny")
 
 
-def test_a_built_in_scenario_is_one_by_its_path_not_by_its_name(known: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_built_in_scenario_is_one_by_its_path_not_by_its_name(
+    ask: Children, known: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(catalog.builtin_folder())
     other = known.rename(known.with_name("iris_mlp.py"))
-    assert [catalog.describe(file, "", ask=Children()).suite for file in (Path("iris_mlp.py"), other)] == [
-        "published",
-        "",
-    ]
+    suites = [described(file, "").suite for file in (Path("iris_mlp.py"), other)]
+    assert suites == ["published", ""]
 
 
 @pytest.fixture
@@ -336,7 +344,7 @@ def test_a_saved_model_is_described_without_keras(saved: Path) -> None:
 )
 def test_a_model_s_file_may_have_any_name(saved: Path, file: str, name: str) -> None:
     saved = saved.rename(saved.with_name(file))
-    entry = catalog.describe(saved, sys.executable, model_config=OPEN)
+    entry = described(saved, sys.executable, model_config=OPEN)
     assert (entry.name, catalog.own_files([str(saved)])) == (name, [str(saved)])
     assert entry.file_hash == hashlib.sha256(saved.read_bytes()).hexdigest()
 
@@ -346,7 +354,7 @@ def test_a_link_to_a_model_is_a_model_of_the_link_s_name(saved: Path, tmp_path: 
     for name in (link, custom):
         name.symlink_to(saved)
     entry, without = (
-        catalog.describe(link, sys.executable, model_config=ModelConfig(OPEN.inputs, custom=layers))
+        described(link, sys.executable, model_config=ModelConfig(OPEN.inputs, custom=layers))
         for layers in (str(custom), "")
     )
     assert (entry.name, entry.place, entry.model_config.custom) == ("latest", str(link), str(custom))
@@ -362,6 +370,6 @@ def test_a_model_that_cannot_be_measured_is_one_sentence(saved: Path) -> None:
         catalog.select([str(saved)], sys.executable)
 
 
-def test_a_name_of_keras_applications_is_a_scenario() -> None:
-    entry = catalog.describe(Path("keras.applications.ResNet50"), "", ask=Children())
+def test_a_name_of_keras_applications_is_a_scenario(ask: Children) -> None:
+    entry = described(Path("keras.applications.ResNet50"), "")
     assert entry.place == "keras.applications.ResNet50"

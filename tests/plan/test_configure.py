@@ -1,11 +1,9 @@
-"""The configuration of a run, of settings."""
-
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from kerasbench import modes
+from kerasbench import modes, variants
 from kerasbench.errors import UsageError
 from kerasbench.modes.run.plan import run
 from kerasbench.plan import configure
@@ -70,12 +68,23 @@ def test_settings_are_what_a_run_is_configured_by(said: Settings, asked: RunConf
         ),
         ("run", Settings(protocol="sweep"), "unknown protocol 'sweep'"),
         ("run", Settings(quick=True, protocol="published"), "it cannot be --quick"),
-        ("run", Settings(dtype=["bf16"]), "value of --dtype 'bf16'.*bfloat16"),
-        ("run", Settings(fp32=["tf23"]), "did you mean 'tf32'"),
-        ("run", Settings(malloc=["kept"]), "did you mean 'keep'"),
-        *(("run", Settings(threads=[word]), "--threads takes whole numbers from 1 on") for word in ("0", "-1", "two")),
-        ("run", Settings(warm_cache=True, quick=True), "--warm-cache is about the first step, which --quick does not"),
-        ("run", Settings(warm_cache=True, protocol="published"), "which --protocol published does not measure"),
+        ("run", Settings(choices={"dtype": ["bf16"]}), "value of --dtype 'bf16'.*bfloat16"),
+        ("run", Settings(choices={"fp32": ["tf23"]}), "did you mean 'tf32'"),
+        ("run", Settings(choices={"malloc": ["kept"]}), "did you mean 'keep'"),
+        *(
+            ("run", Settings(choices={"threads": [word]}), "--threads takes whole numbers from 1 on")
+            for word in ("0", "-1", "two")
+        ),
+        (
+            "run",
+            Settings(choices={"warm_cache": [""]}, quick=True),
+            "about the first step, which --quick does not",
+        ),
+        (
+            "run",
+            Settings(choices={"warm_cache": [""]}, protocol="published"),
+            "which --protocol published does not",
+        ),
     ],
 )
 def test_what_means_nothing_is_refused(mode: str, said: Settings, complaint: str) -> None:
@@ -105,10 +114,14 @@ EXECUTIONS = ["1", "8"]
     ("said", "competing", "beside"),
     [
         (Settings(), "", ""),
-        (Settings(jit=["on", "off"], dtype=["float32"] * 2), "jit=on dtype=float32, jit=off dtype=float32", ""),
-        (Settings(malloc=["default", "keep"], threads=["1"]), "threads=1, threads=1 malloc=keep", ""),
+        (
+            Settings(choices={"jit": ["on", "off"], "dtype": ["float32"] * 2}),
+            "dtype=float32 jit=on, dtype=float32 jit=off",
+            "",
+        ),
+        (Settings(choices={"malloc": ["default", "keep"], "threads": ["1"]}), "threads=1, malloc=keep threads=1", ""),
         (  # the loop of a baseline is its own
-            Settings(jit=["on"], native=True, steps_per_execution=EXECUTIONS, warm_cache=True),
+            Settings(choices={"jit": ["on"], "native": [""], "steps_per_execution": EXECUTIONS, "warm_cache": [""]}),
             "jit=on steps-per-execution=1, jit=on steps-per-execution=8",
             "jit=on native=on, jit=on steps-per-execution=1 warm-cache=on, jit=on steps-per-execution=8 warm-cache=on",
         ),
@@ -116,5 +129,5 @@ EXECUTIONS = ["1", "8"]
 )
 def test_options_are_crossed_and_taken_once(said: Settings, competing: str, beside: str) -> None:
     columns = [Column("jax", "cpu", options) for options in configure.options_of(said)]
-    assert ", ".join(column.options.label for column in columns if column.competes) == competing
+    assert ", ".join(column.options.label for column in columns if variants.competes(column)) == competing
     assert ", ".join(column.options.label for column in columns) == competing + (beside and f", {beside}")

@@ -1,5 +1,3 @@
-"""How long a run takes, and what it will be able to detect."""
-
 import dataclasses
 import math
 import random
@@ -45,7 +43,6 @@ def three_rounds(scatter: float) -> Run:
 
 
 def recall(folder: Path, *runs: Run, planned: Plan = PLANNED, chip: str = made.MACHINE.chip) -> History:
-    """What is known after these runs, a day apart."""
     for day, run in enumerate(runs, start=1):
         made.stored(folder, made.changed(run, started=f"2026-01-0{day}T00:00:00Z"))
     return duration.recall(folder, dataclasses.replace(made.MACHINE, chip=chip), planned)
@@ -74,7 +71,6 @@ def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
     assert recall(tmp_path, chip="Chip 10") == recall(tmp_path / "gone") == History()
 
 
-NOT_IN_TURN = dataclasses.replace(RUN, trials=[dataclasses.replace(trial, block=0) for trial in RUN.trials])
 OTHERS = [made.changed(RUN, machine={"chip": "Chip 10"}), made.changed(RUN, config={"effort": saved.PUBLISHED})]
 LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "lasts": True}}
 
@@ -84,7 +80,6 @@ LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "lasts": True}}
     [
         ([three_rounds(0.4), RUN], PLANNED, "2026-01-02T000000.json", 2),  # the newest
         ([RUN, *OTHERS * duration.FILES], PLANNED, "2026-01-01T000000.json", 2),
-        ([NOT_IN_TURN], PLANNED, "", 2),
         ([RUN], made.plan(TORCH, JIT), "", 2),  # how ratios of backends scattered says nothing of options
         ([RUN], made.changed(PLANNED, config={"effort": LONGER}), "2026-01-01T000000.json", 0),
     ],

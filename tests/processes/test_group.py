@@ -45,7 +45,6 @@ def test_one_that_ends_before_it_stands_by_is_an_error() -> None:
 
 @contextmanager
 def marked(mark: str) -> Iterator[psutil.Process]:
-    """Start a process in a group of its own that carries a mark."""
     command = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(600)"]
     with untraced(), subprocess.Popen(command, env={NAME: mark}, start_new_session=True) as process:
         stand_in.wait_for(lambda: psutil.Process(process.pid).environ().get(NAME) == mark)

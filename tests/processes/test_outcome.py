@@ -1,5 +1,3 @@
-"""What a trial may take, which of its child's messages are believed, and what becomes of them."""
-
 import dataclasses
 import signal
 import subprocess
@@ -89,8 +87,8 @@ def test_nothing_comes_after_an_answer() -> None:
 def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
     told = [Phase("worker", 110, 120), Phase("train", 120, 145, 5)]
     phases = [Phase("spawn", 100, 110), *told, Phase("exit", 145, 150)]
-    judged = outcome.outcome_of(FINE, Received(phases=told, answer=MEASURED), LIMITS, started_alone=False)
-    assert judged == Outcome(phases, 50, measurement=MEASURED.measurement, started_alone=False)
+    judged = outcome.outcome_of(FINE, Received(phases=told, answer=MEASURED), LIMITS, False, True)
+    assert judged == Outcome(phases, 50, measurement=MEASURED.measurement, started_alone=False, had_turn=True)
 
 
 @pytest.mark.parametrize(
@@ -102,7 +100,7 @@ def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
     ],
 )
 def test_what_else_comes_is_a_failure(ended: Exit, answer: Message, code: Code) -> None:
-    failed = outcome.outcome_of(ended, Received(answer=answer), LIMITS, started_alone=False)
+    failed = outcome.outcome_of(ended, Received(answer=answer), LIMITS, False, True)
     assert failed.failure is not None and failed.failure.code is code
     assert (failed.measurement, failed.phases, failed.wall_ns) == (None, [], 50)
 

@@ -69,7 +69,6 @@ def test_lines_come_one_by_one_and_the_request_arrives(run: Run) -> None:
 
 
 def ended(child: process.Child, on_tick: Callable[[], None] = lambda: None) -> process.Exit:
-    """Listen to a child until it has ended."""
     with process.Listener(on_tick, poll_s=0.02) as listener:
         listener.add(child)
         listener.listen()
@@ -110,11 +109,8 @@ def test_a_group_is_killed_and_the_guard_told_before_a_child_is_reaped(
 
 def test_no_group_is_killed_where_the_kernel_has_reaped_the_child(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "killpg", None)
-    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the number may be anybody's by then
-    try:
+    with stand_in.handling(signal.SIGCHLD, signal.SIG_IGN):  # the number may be anybody's by then
         run("pass")
-    finally:
-        signal.signal(signal.SIGCHLD, before)
 
 
 def test_a_child_without_pipes_that_holds_too_much_is_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,3 @@
-"""Devices, options, sizes and columns: what they are called, and which devices a child sees."""
-
 import pytest
 
 from kerasbench.protocol import columns
@@ -57,7 +55,7 @@ def test_other_words_are_no_labels(text: str) -> None:
 def test_a_label_names_what_differs_the_interpreter_first_and_the_size_last() -> None:
     assert DEFAULT.label == ""
     assert Options(jit=False, dtype="mixed_float16", fp32="tf32", threads=1, native=True).label == (
-        "jit=off dtype=mixed_float16 fp32=tf32 threads=1 native=on"
+        "dtype=mixed_float16 fp32=tf32 jit=off native=on threads=1"
     )
     sized = Options(jit=True, batch=64, width=0.5)
     assert sized.label == "jit=on batch=64 width=0.5"

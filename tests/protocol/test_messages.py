@@ -1,5 +1,3 @@
-"""What a child says arrives in the parent as it was said, and turns arrive in the child."""
-
 import json
 import math
 

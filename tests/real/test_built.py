@@ -51,7 +51,7 @@ def test_every_model_is_what_its_scenario_says_and_what_was_published() -> None:
     program = Path(__file__).with_name("built.py")
     built = json.loads(printed(sys.executable, program, *files, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu"))
     published = {}
-    for entry in catalog.describe_all(files, sys.executable):
+    for entry in catalog.describe(files, sys.executable):
         for workload in entry.description.workloads:
             name = f"{entry.name}/{workload.name}"
             parameters, operations, *compiled = built[name]

@@ -27,7 +27,7 @@ COMPILED = {"jax": None, "tensorflow": True, "torch": None}  # torch compiles fo
 def with_and_without_keras(
     scenario: str, backend: str, protocol: Protocol, jit: bool | None = None
 ) -> dict[Column, Measurement]:
-    columns = [Column(backend, "cpu", Options(jit=jit, native=native)) for native in (False, True)]
+    columns = [Column(backend, "cpu", Options(jit=jit, native=native)) for native in (None, True)]
     file = catalog.builtin_folder() / "tiny" / f"{scenario}.py"
     return {
         column: trials.measured(trials.run(file, backend, options=column.options, protocol=protocol))

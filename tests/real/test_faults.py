@@ -12,7 +12,7 @@ import pytest
 from kerasbench.backends import jax
 from kerasbench.processes.group import MARK
 from kerasbench.processes.variables import clean
-from kerasbench.protocol.columns import DEFAULT, Device
+from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code
 from kerasbench.results.store import load
 from tests import made, whole_command
@@ -104,6 +104,6 @@ assert doubled.tolist() == [2, 2, 2]
 
 
 def test_callbacks_find_a_cpu_beside_the_gpu_which_stays_the_default() -> None:
-    variables = clean() | jax.environment(Device("pretended"), DEFAULT, "")
+    variables = clean() | jax.environment(Device("pretended"), "")
     child = subprocess.run([sys.executable, "-c", PROGRAM], check=False, env=variables, capture_output=True, text=True)
     assert child.returncode == 0, child.stderr

@@ -20,7 +20,7 @@ def test_a_sweep_leaves_a_record_and_a_page_of_every_size(faults: Path, tmp_path
     command = whole_command.command(tmp_path, "sweep", str(faults / "fine.py"), *options)
     shown = printed(*command)
     (data,) = tmp_path.glob("*.json")
-    fed = {trial.options.batch: made.known(trial.measurement).batch.x for trial in load(data).trials}
+    fed = {trial.options.get("batch"): made.known(trial.measurement).batch.x for trial in load(data).trials}
     assert fed == {1: "float32[1, 4]", 4: "float32[4, 4]"}
     assert re.search(r"^\| +4 \|", shown, re.MULTILINE)
     assert data.with_suffix(".md").read_text().startswith("# A training step of fine at several sizes\n")
@@ -39,6 +39,6 @@ def test_a_planted_leak_is_found_and_a_clean_run_is_called_clean(faults: Path, t
         soak(faults / f"{name}.py", backends="jax", devices="cpu", minutes=0.5, results=tmp_path / name).soaks[0]
         for name in ("leaks", "fine")
     )
-    memory, of_clean = made.known(leak.memory), made.known(clean.memory)
-    assert leak.grows and memory.low <= 1.02 * (64 << 10) and memory.high >= 0.98 * (64 << 10)
-    assert not clean.grows and not clean.slows and of_clean.high <= 16 << 10
+    memory, of_clean = (made.known(found.memory_bytes_per_unit) for found in (leak, clean))
+    assert leak.memory_grows and memory.low <= 1.02 * (64 << 10) and memory.high >= 0.98 * (64 << 10)
+    assert not clean.memory_grows and not clean.becomes_slower and of_clean.high <= 16 << 10

@@ -40,7 +40,7 @@ def test_a_step_computes_in_the_dtype_by_the_threads_and_with_the_memory_and_com
     outcome = trials.run(faults / "fine.py", backend, options=asked, protocol=trials.STEPS_ALONE)
     measurement = trials.measured(outcome)
     resolved = measurement.resolved
-    assert (resolved.subnormals, resolved.malloc) == ("flushed", asked.malloc)
+    assert (resolved.subnormals, resolved.malloc) == ("flushed", asked.get("malloc"))
     assert (resolved.dtype_policy, resolved.jit) == (dtype, jit)
     if threads == 1 and hasattr(os, "sched_setaffinity"):  # elsewhere a process cannot be bound to processors
         assert resolved.threads == 1

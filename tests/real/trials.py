@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from kerasbench import variants
 from kerasbench.analysis.parity import judge_parity
 from kerasbench.plan import catalog
 from kerasbench.processes import block
@@ -55,14 +56,13 @@ def run(
     if model_config is not None:
         said = {"model_config": model_config, "workload": model_config.workload}
         different |= said | {"file_hash": source_hash(file, model_config)}
-    if options.native:
+    if variants.replaces(options):
         different["baseline_hash"] = catalog.baselines(file)[backend]
     (outcome,) = together([member(file, backend, python, memory_bytes, options=options, **different)], kept=kept)
     return outcome
 
 
 def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
-    """Run a block that fits into memory."""
     protocol = entrants[0].request.protocol
     sized = partial(sizes.sizes_of, protocol, made.workload())
     of_stage = turns.shares(protocol, made.workload()) if protocol.lasts else {}  # else a stage ends as soon as it may

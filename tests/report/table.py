@@ -15,7 +15,6 @@ def plain(words: Words) -> str:
 
 
 def drawn(shown: Section | Page | None) -> str:
-    """Return a section or a page as markdown, nothing for none."""
     if shown is None:
         return ""
     return markdown.rendered(shown) if isinstance(shown, Page) else markdown.section(shown)

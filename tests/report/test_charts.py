@@ -1,5 +1,3 @@
-"""What charts decide: which kind there is, what is torn or left out, and how lines and ticks look."""
-
 import pytest
 
 from kerasbench.analysis.findings import Findings
@@ -17,15 +15,15 @@ def test_many_workloads_have_a_line_each_by_kind_of_model() -> None:
     scenarios = [made.changed(facts, description={"kind": kind}) for facts, kind in of_kinds]
     chart = charts.ratios(Findings.of(made.changed(run, scenarios=scenarios)), "a title")
     assert isinstance(chart, DotChart)
-    assert [(kind, [line.label for line in lines]) for kind, lines in chart.kinds] == [
+    assert [(kind, [label for label, _ in groups]) for kind, groups in chart.kinds] == [
         ("image CNNs", ["model2"]),
         ("dense networks", ["model1", "model3"]),
         ("transformers", ["model0"]),
         ("other models", ["model4"]),
     ]
-    for _, lines in chart.kinds:
-        for fastest, other in (line.dots for line in lines):
-            assert fastest.value == 1.0 < other.value < made.known(other.high) < chart.end
+    for _, groups in chart.kinds:
+        for _, (fastest, other) in groups:
+            assert fastest.size == 1.0 < other.size < made.known(other.high) < chart.end
 
 
 def test_a_backend_has_its_look_whatever_stands_beside_it() -> None:

@@ -11,7 +11,6 @@ from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.modes import fastest, soak, versus
 from kerasbench.modes.fastest.plan import EFFORT
-from kerasbench.modes.mode import NOTHING, IsDataclass
 from kerasbench.protocol.columns import Options, Size
 from kerasbench.protocol.requests import Protocol
 from kerasbench.report.command import command
@@ -43,7 +42,7 @@ CASES: dict[str, dict[str, Any]] = {
     "explain a": A,
     "versus base head --scenario a --rounds 3 --threshold 10%": A | {"effort": exactly(3), "control": True},
 }
-OWN: dict[str, IsDataclass] = {
+OWN: dict[str, object] = {
     "fastest a": fastest.RaceConfig(),
     "fastest a --for predict-one --within 10%": fastest.RaceConfig("predict-one", 0.1),
     "fastest a --try backend,dtype": fastest.RaceConfig(tries=["backend", "dtype"]),
@@ -56,6 +55,6 @@ OWN: dict[str, IsDataclass] = {
 def test_a_run_has_the_command_that_makes_it(words: str) -> None:
     name, *rest = with_default_command(shlex.split(words), app.commands) or ["run"]
     (mode,) = (mode for mode in modes.MODES if mode.name == name)
-    config, teller = mode.configured(RunConfig(**CASES[words]), OWN.get(words, NOTHING)), modes.teller(name)
+    config, teller = mode.configured(RunConfig(**CASES[words]), OWN.get(words)), modes.teller(name)
     assert command(config, teller.words(config), [*teller.rounds(config)]) == f"kerasbench {words}"
     made.known(app.get_command(click.Context(app), name)).make_context(name, rest)

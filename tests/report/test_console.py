@@ -1,5 +1,3 @@
-"""Pages on a terminal."""
-
 import pytest
 
 from kerasbench.report import console

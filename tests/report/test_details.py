@@ -1,5 +1,3 @@
-"""What a page folds away: which losses are a table, what a child's last output was, which code measured."""
-
 import pytest
 
 from kerasbench.analysis.findings import Findings

@@ -1,23 +1,11 @@
-"""Tables that hold whatever text comes, and text that is no markup."""
-
 import pytest
 from markdown_it import MarkdownIt
 
 from kerasbench.report.markdown import draw_table, escape
 
 INSIDE = [
-    "a|b",
-    "<b>",
-    "`x`",
-    "*a*",
-    "_a_",
-    "[a](b)",
-    "a\nb",
-    "&lt;",
-    "~~a~~",
-    "\\|",
-    "a {: .b }",
-    "www.a.b http://a.b",
+    *("a|b", "<b>", "`x`", "*a*", "_a_", "[a](b)", "a\nb", "&lt;", "~~a~~", "\\|"),
+    *("a {: .b }", "www.a.b http://a.b"),
 ]
 AT_THE_BEGINNING = ["# a", "- a", "+ a", "1. a", "1) a", "---", "!!! a"]
 

@@ -1,5 +1,3 @@
-"""Numbers and names as they stand in tables and sentences."""
-
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

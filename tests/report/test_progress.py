@@ -1,5 +1,3 @@
-"""What is said of a run on stderr, event by event."""
-
 import dataclasses
 import io
 from pathlib import Path
@@ -178,7 +176,6 @@ def test_a_terminal_that_is_narrow_or_has_no_such_characters_shows_what_it_can()
 
 
 def cycles(first: int, *, is_last: bool = False, stage: str = "train", **steps_ms: float) -> events.CycleEnded:
-    """Three cycles of a stage, in which backends take so long for a step."""
     slices = {
         case.label: [Slice(10, int(10 * steps_ms[case.backend] * made.MS), first + cycle, 0) for cycle in range(3)]
         for case in (TORCH, JAX)

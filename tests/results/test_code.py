@@ -7,15 +7,19 @@ from pathlib import Path
 import grimp
 import pytest
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.processes.process import WORKER
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.results import code
-from kerasbench.results.code import BACKEND, EVERY_COLUMN, OPTIONS, PACKAGE, all_measuring_code, measuring_code
+from kerasbench.results.code import BACKEND, EVERY_COLUMN, PACKAGE, VARIANT, all_measuring_code, measuring_code
 
 TABLE = {
     name.format(backend=backend)
-    for names in (EVERY_COLUMN, [BACKEND], *OPTIONS.values())
+    for names in (
+        EVERY_COLUMN,
+        [BACKEND],
+        *([VARIANT.format(variant.name), *variant.files] for variant in variants.ALL),
+    )
     for name in names
     for backend in backends.names()
 }
@@ -25,6 +29,8 @@ LEFT_OUT = {
     "worker/describe.py": "questions about scenarios, before anything is measured",
     "protocol/descriptions.py": "the answers to them",
     "text.py": "words",
+    "names.py": "words",
+    "variants/variant.py": "hooks that do nothing",
     "errors.py": "words",
     "files.py": "makes folders and keeps pages, without a child",
     "host/__init__.py": "what the machine is, which its own record says",
@@ -38,7 +44,7 @@ COLUMNS = {
     for backend in ("jax", "tensorflow", "torch")
     for column in (
         Column(backend, "cpu"),
-        *(Column(backend, "cpu", Options(**{option: True})) for option in OPTIONS),  # type: ignore[arg-type]
+        *(Column(backend, "cpu", Options(**{name: True})) for name in ("malloc", "native", "threads", "warm_cache")),
     )
 }
 
@@ -60,7 +66,7 @@ def test_it_is_the_same_wherever_the_package_is_installed(elsewhere: Path) -> No
 
 
 def test_a_column_that_differs_by_what_has_no_code_of_its_own_has_the_same() -> None:
-    options = Options(jit=True, threads=1, batch_size=64, control=True, environment="keras-3.14")
+    options = Options(batch=64, control=True, environment="keras-3.14")
     assert measuring_code(Column("jax", "gpu:1", options)) == measuring_code(Column("jax", "cpu"))
     assert len({measuring_code(Column(backend, "cpu")) for backend in backends.names()}) == len(backends.names())
 
@@ -77,7 +83,7 @@ def test_a_backend_that_is_not_there_may_stand_in_a_result_file() -> None:
         ("native/__init__.py", [name for name in COLUMNS if "native" in name]),
         ("native/torch.py", ["torch cpu native=on"]),
         ("worker/caches.py", [name for name in COLUMNS if "warm-cache" in name]),
-        ("protocol/malloc.py", [name for name in COLUMNS if "malloc" in name]),
+        ("variants/malloc.py", [name for name in COLUMNS if "malloc" in name]),
         ("cli/*.py report/*.py plan/*.py analysis/*.py settings.py results/*.py runs/r*.py runs/[mc]*.py", []),
     ],
 )
@@ -87,6 +93,18 @@ def test_a_change_voids_the_columns_that_use_the_file(elsewhere: Path, files: st
     changed = [name for name, column in COLUMNS.items() if measuring_code(column, elsewhere) != measuring_code(column)]
     assert changed == columns
     assert (all_measuring_code(elsewhere) != all_measuring_code()) is bool(columns)
+
+
+def test_what_a_variant_says_is_in_no_hash(elsewhere: Path) -> None:
+    file, column = elsewhere / "variants" / "malloc.py", Column("jax", "cpu", Options(malloc="keep"))
+    text = file.read_text("utf-8")
+    for part, changes in (('"--malloc default|keep",', False), ("return KEEPS_MEMORY", True)):
+        file.write_text(text.replace(part, f"{part}  # reworded\n\n"), "utf-8")
+        code._hash_of_each_file.cache_clear()
+        measuring_code.cache_clear()
+        assert (measuring_code(column, elsewhere) != measuring_code(column)) is changes
+    (elsewhere / "variants" / "more.py").write_text("")
+    assert measuring_code(Column("jax", "cpu"), elsewhere) == measuring_code(Column("jax", "cpu"))
 
 
 def test_all_that_runs_in_a_child_or_gives_turns_is_in_a_table_or_left_out_for_a_reason() -> None:

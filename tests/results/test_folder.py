@@ -17,12 +17,12 @@ from kerasbench.errors import ResultsError
 from kerasbench.host.noise import WarningKind
 from kerasbench.modes import explain, fastest, soak, versus
 from kerasbench.modes import run as plain
-from kerasbench.modes.mode import NOTHING, IsDataclass, Mode
+from kerasbench.modes.mode import Mode
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results import run as saved
 from kerasbench.results.merge import distinct, merge, merge_by_machine
 from kerasbench.results.run import Counted, Run, RunConfig
-from kerasbench.results.store import Store, UnreadableFile, load, records
+from kerasbench.results.store import Store, load, records
 from tests import made
 from tests.made import TORCH
 
@@ -34,7 +34,7 @@ def run(
     options: Options = DEFAULT,
     day: int = 1,
     mode: Mode[Any] = plain.MODE,
-    own: IsDataclass = NOTHING,
+    own: object = None,
     **asked: Any,
 ) -> Run:
     """Two columns whose steps take so long, and twice as long."""
@@ -173,9 +173,9 @@ def test_a_folder_is_read_from_the_oldest_on_or_from_the_newest(folder: Path) ->
 def test_a_damaged_result_ends_the_reading_unless_somebody_takes_it(folder: Path, name: str, is_damaged: bool) -> None:
     """What others have written is passed over: it goes by the names that runs give."""
     (folder / name).write_text("{")
-    told: list[UnreadableFile] = []
-    assert [record.started for _, record in records(folder, told.append)] == STARTS
-    assert [(unread.file, unread.is_damaged) for unread in told] == [(folder / name, is_damaged)]
+    told: list[Path] = []
+    assert [record.started for _, record in records(folder, lambda file, why: told.append(file))] == STARTS
+    assert told == [folder / name]
     if is_damaged:
         with pytest.raises(ResultsError, match=f"move it out of {folder} to go on without it"):
             list(records(folder))

@@ -29,9 +29,10 @@ def test_a_case_s_column_leaves_out_the_size_which_makes_a_row_of_its_own() -> N
 
 def test_a_case_has_changed_where_its_file_has_and_a_baseline_s_where_the_baseline_has() -> None:
     scenario = ScenarioFacts("a", made.entry().description, {"torch": "b"})
-    assert scenario.source("torch", native=False) == ("a", "")
-    assert scenario.source("torch", native=True) == ("a", "b")
-    assert scenario.source("jax", native=True) == ("a", "")
+    bare = Options(native=True)
+    assert scenario.source(Column("torch", "cpu")) == ("a", "")
+    assert scenario.source(Column("torch", "cpu", bare)) == ("a", "b")
+    assert scenario.source(Column("jax", "cpu", bare)) == ("a", "")
 
 
 def test_a_run_that_did_not_decide_to_stop_is_unfinished() -> None:

@@ -31,7 +31,7 @@ def test_a_record_is_read_as_it_was_written(store: Store) -> None:
 def test_what_is_empty_by_default_is_left_out_and_a_default_that_says_something_is_written(store: Store) -> None:
     record = made.record(made.trial())
     store.finish(record)
-    written, whole = msgspec.json.decode(store.data.read_bytes()), msgspec.to_builtins(record)
+    written, whole = msgspec.json.decode(store.data.read_bytes()), msgspec.to_builtins(record, enc_hook=dict)
     left_out = whole["trials"][0].keys() - written["trials"][0].keys()
     assert "failure" in left_out and not any(whole["trials"][0][name] for name in left_out)
     assert written["config"]["effort"]["max_rounds"] == MAX_ROUNDS
@@ -188,7 +188,7 @@ Edits = dict[str, object]  # values by the keys and indexes that lead to them
 def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> Path:
     """Write a run of which somebody has changed these values; return its file."""
     trials = [made.trial(index, backend=backend, found=measured) for backend in ("jax", "torch") for index in (1, 2, 3)]
-    content = msgspec.to_builtins(made.record(*trials, rounds=3))
+    content = msgspec.to_builtins(made.record(*trials, rounds=3), enc_hook=dict)
     for path, value in edits.items():
         part, (*steps, name) = content, path.split("/")
         for step in steps:

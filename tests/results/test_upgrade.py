@@ -22,7 +22,7 @@ LASTING = {"protocol": {"soaks": True}}
 
 def older(folder: Path, journal: bool = False, **different: Any) -> Path:
     """Write a run as a file of schema 5, with other values at the top, for its only trial or for its scenario."""
-    content = msgspec.to_builtins(made.record(made.trial(), rounds=1)) | {"schema": 5}
+    content = msgspec.to_builtins(made.record(made.trial(), rounds=1), enc_hook=dict) | {"schema": 5}
     content["trials"][0] |= different.pop("trial", {})
     content["scenarios"][0] |= different.pop("scenario", {})
     trials = content.pop("trials")

@@ -19,7 +19,7 @@ from kerasbench.runners import Hooks
 from kerasbench.runners import baseline as baselines
 from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import Feed, Rows
-from kerasbench.scenario import ScenarioError, Workload, baseline_file, content_hash
+from kerasbench.scenario import ScenarioError, Workload, baseline_file, source_hash
 from tests.worker import stand_in_keras
 from tests.worker.stand_in_keras import Baseline
 
@@ -92,11 +92,11 @@ def built(
 ) -> BaselineRunner:
     """Build the baseline of a scenario's file from this text, at a device by which it is placed."""
     model = SimpleNamespace(layers=layers, jit=True, model=SimpleNamespace(get_weights=lambda: [X]), build=Mock())
-    monkeypatch.setattr(baselines, "KerasRunner", lambda backend, request: model)
+    monkeypatch.setattr(baselines, "KerasRunner", lambda *given: model)
     baseline = baseline_file(file, "torch")
     baseline.write_text(text)
     request = TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
-    planned = dataclasses.replace(request, baseline_hash=content_hash(baseline) if hashed else "")
+    planned = dataclasses.replace(request, baseline_hash=source_hash(baseline) if hashed else "")
     runner = BaselineRunner(backends.get("torch"), planned)
     nothing: Any = None
     runner.build(nothing, feed)

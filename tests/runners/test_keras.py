@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 import sys
 from collections.abc import Iterator
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock, call
@@ -20,6 +21,7 @@ from kerasbench.runners import Hooks, keras
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.keras import KerasRunner, is_own
 from kerasbench.scenario import Scenario, ScenarioError, Workload
+from kerasbench.worker.trial import adjust
 
 CPU, CUDA = Device("cpu"), Device("cuda")
 WORKLOAD = Workload(train=8, parameters=10)  # which stands for that of its scenario
@@ -52,7 +54,7 @@ def scenario(model: Any, **different: Any) -> Scenario:
 def built(scenario: Scenario, feed: Feed = FEED, backend: str = "torch", device: Device = CPU, **options: Any) -> Any:
     asked = Options(**options)
     request = TrialRequest("mine", "mine.py", "", "default", backend, device, 0, "synthetic", Protocol(), asked)
-    runner = KerasRunner(backends.get(backend), request)
+    runner = KerasRunner(backends.get(backend), request, partial(adjust, request))
     runner.build(scenario, feed)
     return runner
 

@@ -1,5 +1,3 @@
-"""Memory for one more child, and what is seen around a trial, with a driver that is made up."""
-
 import sys
 from collections.abc import Sequence
 
@@ -23,7 +21,6 @@ ONE_SHOWN, TWO_SHOWN = (uuid.removeprefix("GPU-") for uuid in (ONE, TWO))  # as 
 
 @pytest.fixture
 def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
-    """Two cards, of which the second is at work."""
     at_work = FakeCard(TWO, readings=[(1755, 0x4, 61)], processes=[4711], free_bytes=10 * GIB)
     driver = Nvml([FakeCard(ONE, free_bytes=10 * GIB), at_work])
     monkeypatch.setitem(sys.modules, "pynvml", driver)

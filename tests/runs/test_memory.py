@@ -4,6 +4,7 @@ import io
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -32,7 +33,7 @@ SERIES = [made.case(options=Options(batch=batch)) for batch in (1, 2, 4, 8)]
 
 
 def small(*batches: int) -> FakeWorker:
-    return FakeWorker(fails=lambda request: OOM if request.options.batch in batches else None)
+    return FakeWorker(fails=lambda request: OOM if request.options.get("batch") in batches else None)
 
 
 def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(store: Store) -> None:
@@ -51,19 +52,19 @@ def test_a_series_is_not_tried_at_larger_sizes_than_it_ran_out_of_memory_at(stor
 
 def test_a_size_that_was_measured_goes_on_where_a_smaller_one_ran_out_of_memory(store: Store) -> None:
     record = run(store, small(8, 2), *SERIES[::-1], effort=SWEPT)
-    assert [trial.options.batch for trial in record.trials if trial.failure] == [8, 2]
-    assert [trial.options.batch for trial in record.trials if trial.measurement] == [4, 1, 4, 1]
+    assert [trial.options.get("batch") for trial in record.trials if trial.failure] == [8, 2]
+    assert [trial.options.get("batch") for trial in record.trials if trial.measurement] == [4, 1, 4, 1]
 
 
 def test_another_failure_does_not_end_a_series(store: Store) -> None:
     record = run(store, FakeWorker(torch=[made.FAILURE, made.measurement()]), *SERIES, effort=SWEPT)
-    assert [trial.options.batch for trial in record.trials if trial.failure] == [1]
+    assert [trial.options.get("batch") for trial in record.trials if trial.failure] == [1]
 
 
 def test_a_run_goes_on_with_more_sizes_where_all_others_are_carried_over(store: Store) -> None:
     first = run(store, FakeWorker(), *SERIES[:2], effort=SWEPT)
     record = run(store, FakeWorker(), *SERIES, effort=SWEPT, carried=first.trials)
-    assert [(trial.options.batch, trial.round) for trial in record.trials] == [
+    assert [(trial.options.get("batch"), trial.round) for trial in record.trials] == [
         *[(1, 1), (2, 1), (1, 2), (2, 2)],
         *[(4, 1), (8, 1), (4, 2), (8, 2)],
     ]
@@ -87,7 +88,7 @@ def test_what_runs_out_of_memory_beside_others_is_measured_by_itself_and_larger_
     in_company, alone, later = ["torch", "jax", "tensorflow"], ["jax"], ["torch", "tensorflow"]
     assert worker.blocks == [in_company, alone] * 2 + [later, alone] * 2
     tried = [trial for trial in record.trials if trial.backend == "jax"]
-    assert [(trial.options.batch, trial.round, trial.crowded) for trial in tried] == [
+    assert [(trial.options.get("batch"), trial.round, trial.crowded) for trial in tried] == [
         *[(1, 1, True), (1, 1, False), (2, 1, True), (2, 1, False)],
         *[(1, 2, False), (2, 2, False)],
     ]
@@ -151,7 +152,7 @@ def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(store: Store,
         here = psutil.Process()
         held.append((here.num_fds(), threading.active_count()))
         memory_bytes.append(here.memory_info().rss)
-        return block.measure(entrants, *rest)
+        return partial(block.measure, kept={})(entrants, *rest)
 
     stand_in.furnish(tmp_path)
     cases = [made.case(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]

@@ -7,10 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
-from kerasbench import events
+from kerasbench import events, variants
 from kerasbench.analysis.cases import Measured, summarize_case
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
@@ -31,6 +32,7 @@ from kerasbench.runs import machine, rows, turns
 from kerasbench.runs.schedule import order_cases
 from tests import made
 from tests.scripted import CASES, THREE, Events, FakeWorker, noisy, quiet, run
+from tests.stand_in import handling
 
 ONCE = exactly(1)
 CONV = made.case("conv")
@@ -144,8 +146,8 @@ def test_a_first_trial_calibrates_and_later_ones_leave_out_what_is_known_or_what
 def test_a_baseline_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it(store: Store) -> None:
     chosen = made.changed(made.selected(), entry={"baselines": {"torch": "hash of its baseline"}})
     worker = FakeWorker()
-    record = run(store, worker, *(Case(chosen, "torch", made.CPU, Options(native=native)) for native in (False, True)))
-    asked = {request.options.native: request.baseline_hash for request in worker.requests}
+    record = run(store, worker, *(Case(chosen, "torch", made.CPU, Options(native=native)) for native in (None, True)))
+    asked = {variants.replaces(request.options): request.baseline_hash for request in worker.requests}
     assert asked == {False: "", True: "hash of its baseline"}
     assert record.scenarios[0].baselines == {"torch": "hash of its baseline"}
 
@@ -174,7 +176,7 @@ def test_a_full_disk_ends_the_run_and_loses_nothing_measured(store: Store, monke
 
 def test_a_child_is_told_who_was_on_its_card_before_the_block(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     told = {"gpu": ("GPU-1", [7]), "cpu": ("", None)}
-    monkeypatch.setattr("kerasbench.runs.rounds.card_now", lambda device: told[device.kind])
+    monkeypatch.setattr("kerasbench.runs.machine.card_now", lambda device: told[device.kind])
     worker = FakeWorker()
     run(store, worker, made.case(device=Device("cuda")), CASES[1], effort=ONCE)
     assert {request.device.kind: (request.card, request.neighbours) for request in worker.requests} == told
@@ -205,7 +207,7 @@ def test_a_block_has_its_interpreters_and_rules_and_a_quota_recovers_between_tur
 
 
 def test_a_block_is_judged_by_what_others_took(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kerasbench.runs.records.processors", lambda: made.MACHINE.cores)
+    monkeypatch.setattr("psutil.cpu_count", lambda: made.MACHINE.cores)
     slices = [Slice(50, 100 * made.MS, cycle, 0, others_ns=12 * made.MS + cycle % 2) for cycle in range(10)]
     measured = made.changed(made.measurement(), training={"slices": Samples.of(slices)})
     worker = FakeWorker(torch=[measured], jax=[measured])
@@ -296,15 +298,11 @@ def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, mon
 
 
 def test_a_round_sums_each_case_up_once_for_all_who_ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    summed_up: list[CaseKey] = []
-
-    def count(trials: Sequence[Trial]) -> Measured:
-        summed_up.append(trials[0].case)
-        return summarize_case(trials)
-
-    monkeypatch.setattr(rows, "summarize_case", count)
+    summarize_each = Mock(wraps=summarize_case)
+    monkeypatch.setattr(rows, "summarize_case", summarize_each)
     run(store, FakeWorker(), *CASES, CONV, effort=exactly(4))
-    assert Counter(summed_up) == {case.key: 4 for case in (*CASES, CONV)}
+    summed_up = Counter(call.args[0][0].case for call in summarize_each.call_args_list)
+    assert summed_up == {case.key: 4 for case in (*CASES, CONV)}
 
 
 def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> None:
@@ -342,9 +340,9 @@ def test_a_first_process_fills_the_caches_that_a_case_s_trials_find_and_they_go_
     assert worker.blocks[0] == ["jax"]
     assert [request.fills_caches for request in worker.requests] == [True] + [False] * 6
     assert worker.requests[0].protocol.warmup_max_ns == 0
-    (folder,) = {request.caches for request in worker.requests if request.options.warm_cache}
+    (folder,) = {request.caches for request in worker.requests if variants.prepares(request.options)}
     assert folder and not Path(folder).exists()
-    assert {request.caches for request in worker.requests if not request.options.warm_cache} == {""}
+    assert {request.caches for request in worker.requests if not variants.prepares(request.options)} == {""}
     assert [trial.failure for trial in record.trials] == [None] * 6
 
 
@@ -376,9 +374,8 @@ class Interrupted(FakeWorker):
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
     """Have Ctrl-C raise as it does in a process of one's own: pytest's helpers ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with handling(signal.SIGINT, signal.default_int_handler):
+        yield
 
 
 @pytest.mark.usefixtures("ctrl_c")

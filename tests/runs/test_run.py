@@ -1,8 +1,7 @@
 """The steps of a whole run, one by one; a whole run is tried with real children."""
 
-import json
-import zipfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -18,7 +17,7 @@ from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import ResumeConfig, Run, RunConfig
+from kerasbench.results.run import ResumeConfig, RunConfig
 from kerasbench.results.store import Store, load
 from kerasbench.runs import run
 from tests import made
@@ -63,12 +62,9 @@ def test_the_machine_is_held_until_all_is_drawn(store: Store, tmp_path: Path, mo
 
 
 def test_what_the_disk_refuses_is_kept_to_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(record: Run) -> None:
-        raise ResultsError("no space left")
-
     record = made.record(made.trial())
     assert run.save(store, record) == run.FinishedRun(record, store)
-    monkeypatch.setattr(store, "finish", full)
+    monkeypatch.setattr(store, "finish", Mock(side_effect=ResultsError("no space left")))
     assert run.save(store, record) == run.FinishedRun(record, store, "no space left")
 
 
@@ -102,11 +98,11 @@ def test_the_machine_is_looked_at_first_and_what_answers_describes_scenarios(mon
     monkeypatch.setattr(questions, "probe", probe)
     monkeypatch.setattr(catalog, "select", select)
     config, events = RunConfig(environments=["torch@old", "torch@new"]), Events()
-    survey = run.survey(config, made.MACHINE, OLD_AND_NEW, events)
+    _, probes, selected = run.survey(config, OLD_AND_NEW, events)
     assert (went[0], sorted(went[1:3])) == ("machine", ["/new/python", "/old/python"])
     assert went[3:] == ["published described by torch of /new/python"]
-    assert survey.probes == made.by_environment({"torch@old": made.FAILURE, "torch@new": report})
-    assert (survey.here, survey.selected) == (made.MACHINE, [made.selected()])
+    assert probes == made.by_environment({"torch@old": made.FAILURE, "torch@new": report})
+    assert selected == [made.selected()]
     assert events == [StepStarted("asking torch@old, torch@new what they see"), StepEnded()]
 
 
@@ -123,24 +119,14 @@ def test_each_download_is_said_before_it_begins_and_all_failures_in_the_end(monk
 
     monkeypatch.setattr(questions, "fetch", fetch)
     with pytest.raises(UnusableScenario, match=r"^mnist: no network$"):
-        run.fetch_all(made.plan(*map(with_rows, ("Iris", "MNIST", "MNIST"))), Interpreters(), events)
+        run.with_real_rows(made.plan(*map(with_rows, ("Iris", "MNIST", "MNIST"))), Interpreters(), events)
     assert seen == [1, 2]
     assert [event.text.partition(":")[0] for event in events.of(StepStarted)] == ["Iris", "MNIST"]
 
 
-def test_what_has_no_real_rows_is_named() -> None:
+def test_what_has_no_real_rows_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(questions, "fetch", lambda *given: "MNIST")
     mine = with_rows("Mine", real=False)
     planned = made.plan(with_rows("MNIST"), mine, made.changed(mine, backend="jax"))
-    assert run._without_real_rows(planned) == ["--data real changes nothing for mine: their data are always the same"]
-    assert run._without_real_rows(made.plan(with_rows("MNIST"))) == []
-
-
-@pytest.mark.processes
-def test_a_model_that_nobody_can_load_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    file, layer = tmp_path / "code.keras", {"class_name": "Lambda", "function": {"class_name": "__lambda__"}}
-    with zipfile.ZipFile(file, "w") as content:
-        content.writestr("config.json", json.dumps({"class_name": "Sequential", "config": {"layers": [layer]}}))
-    monkeypatch.setattr(run, "observe", lambda seconds: made.state())
-    monkeypatch.setattr(run, "probe_all", lambda *given: pytest.fail("a backend was asked"))
-    with pytest.raises(UnusableScenario, match=r"a Lambda layer .*; make it a layer of a file .*--trust"):
-        run.survey(RunConfig(scenarios=[str(file)]), made.MACHINE, Interpreters(), Events())
+    (warning,) = run.with_real_rows(planned, Interpreters(), Events()).warnings
+    assert warning == "--data real changes nothing for mine: their data are always the same"

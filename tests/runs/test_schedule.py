@@ -1,24 +1,22 @@
-"""Orders of cases, when a row and a run have enough, and what a row's next block is worth."""
-
 import dataclasses
 import math
 import random
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from kerasbench.analysis.cases import STEADY, headline_of
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.ratios import ratio_of
-from kerasbench.protocol.measurement import Latency, Samples
+from kerasbench.protocol.measurement import Samples
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import SWEEP, Effort, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
 from kerasbench.runs.rows import OpenRow
-from kerasbench.runs.schedule import Between, Portion, StopReason, best_cycles
+from kerasbench.runs.schedule import Portion, StopReason, best_cycles
 from tests import made
 from tests.scripted import THREE, by_round
 
@@ -73,9 +71,9 @@ def test_a_budget_allows_no_round_beyond_it(spent_s: float, another_s: float, do
     assert schedule.out_of_budget(None, spent_s, another_s, done) == ""
 
 
-def widths(trials: list[Trial], between: Between = by_round) -> list[float | None]:
-    row = OpenRow([], trials=trials)
-    return schedule.half_widths(row.compared, headline_of(trials), between)
+def widths(trials: list[Trial], between: Callable[..., LogEstimate | None] = by_round) -> list[float | None]:
+    with patch.object(schedule, "ratio_of", between):
+        return schedule.half_widths(OpenRow([], trials=trials).compared, headline_of(trials))
 
 
 def test_all_ratios_of_a_row_are_looked_at_but_those_of_failed_columns_or_of_one_its_own_interval() -> None:
@@ -122,7 +120,6 @@ def test_no_other_number_of_cycles_makes_more_of_the_time(start_s: float, apart:
         return (start_s + 0.5 * cycles) * (apart**2 + within**2 / cycles)
 
     assert all(cost(best) <= cost(best * factor) for factor in (0.5, 0.9, 1.1, 2.0))
-    assert best_cycles(start_s, 0.5, within**2, 0.0) == math.inf  # blocks differ no more than their slices say
 
 
 def blocks(
@@ -189,18 +186,9 @@ def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
     assert list(cycles(trials, "predict_batch_p50_ms")) == ["predict_batch"]
 
 
-def test_turns_of_every_way_to_predict_are_no_start() -> None:
-    measured = made.predicting([2.0] * 6)
-    measured.prediction.append(Latency(1, [S], measured.prediction[1].slices, "call"))
-    phases = [Phase("predict", 0, 10 * S), Phase("calls", 10 * S, 24 * S), Phase("generate", 24 * S, 30 * S)]
-    trial = made.in_block(1, measured, phases=phases, wall_ns=50 * S)
-    assert schedule._start_s([(trial, measured)]) == pytest.approx(20)
-    assert schedule._turn_s(trial, "predict_batch") == pytest.approx(24 / (2 + 6 + 6))
-
-
 def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
     case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
-    return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, ratio_of, None)
+    return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, None)
 
 
 def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_every_block() -> None:

@@ -1,5 +1,3 @@
-"""How much a row does by what its first steps took, and how long that takes."""
-
 import dataclasses
 
 import pytest
@@ -86,14 +84,18 @@ def test_by_which_step_a_row_is_sized(steps_ns: dict[int, list[int]], least: int
 @pytest.mark.parametrize("workload", [WORKLOAD, VALIDATED, PREDICTS])
 @pytest.mark.parametrize("step_ns", [MS, 100 * MS, 500 * MS, S, 2 * S, 3 * S, 5 * S])
 def test_no_quick_column_goes_on_for_minutes_whatever_its_step(step_ns: int, workload: WorkloadDescription) -> None:
-    column_s = schedule.column_s(BRIEF, workload, sized(step_ns, workload=workload), step_ns)
-    assert 3 < column_s < 80  # three of them and their start: five minutes
+    case = made.changed(made.case(), protocol=BRIEF, selected={"workload": workload})
+    assert (
+        3 < schedule.column_s(case, sized(step_ns, workload=workload), step_ns) < 80
+    )  # three of them and their start: five minutes
 
 
 def test_a_column_takes_as_long_as_what_it_measures() -> None:
     def column_s(protocol: Protocol, learnable: bool = True, left_out: tuple[str, ...] = ()) -> float:
         row = dataclasses.replace(sized(100 * MS, with_parts), left_out=[*left_out])
-        return schedule.column_s(protocol, WORKLOAD, row, 100 * MS, learnable)
+        entry = {"description": {"learnable": learnable}}
+        case = made.changed(made.case(), protocol=protocol, selected={"workload": WORKLOAD, "entry": entry})
+        return schedule.column_s(case, row, 100 * MS)
 
     with_parts, learning = dataclasses.replace(BRIEF, parts=True), dataclasses.replace(BRIEF, repeats=True)
     assert column_s(SWEEP) < column_s(BRIEF, left_out=("epoch",)) < column_s(BRIEF) < column_s(with_parts)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -53,18 +54,15 @@ def existing(numbers: Iterable[int]) -> Iterator[psutil.Process]:
 
 
 def hung(folder: Path) -> list[psutil.Process]:
-    """Return the children that hang, or have hung."""
     return list(existing(int(file.suffix.removeprefix(".")) for file in folder.glob("*.hung.*")))
 
 
 def started(folder: Path) -> list[int]:
-    """Return the process numbers of all children that there were."""
     known = folder / "children"
     return [int(number) for number in known.read_text().split()] if known.exists() else []
 
 
 def children(folder: Path) -> list[psutil.Process]:
-    """Return the children, of all that there were, that have not ended."""
     return [process for process in existing(started(folder)) if not is_gone(process)]
 
 
@@ -80,6 +78,15 @@ def wait_for(condition: Callable[[], bool], at_most_s: float = 60) -> None:
     while not condition():
         assert time.monotonic() < deadline_s, "it never happened"
         time.sleep(0.005)
+
+
+@contextmanager
+def handling(number: signal.Signals, handler: Any) -> Iterator[None]:
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 @contextmanager

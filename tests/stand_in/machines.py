@@ -55,14 +55,19 @@ def ssh(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def left(home: Path) -> list[Path]:
-    """Return what is left on a machine of what it was asked for."""
     return [file for place in home.rglob("asked") for file in place.rglob("*")]
 
 
 def there(home: Path) -> list[Run]:
-    """Return the runs that lie on a machine."""
     files = [file for file in left(home) if file.suffix in (".json", ".jsonl") and file.stat().st_size]
     return [load(file) for file in files]
+
+
+def hangs_in_round_2(home: Path) -> None:
+    """Wait until a child of a machine's second round hangs."""
+    stand_in.wait_for(lambda: any(run.trials for run in there(home)))
+    stand_in.hang(home, "trial-jax")
+    stand_in.wait_for(lambda: stand_in.hung(home) != [])
 
 
 def running(home: Path) -> str:

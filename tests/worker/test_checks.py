@@ -2,11 +2,9 @@
 
 import ctypes
 import dataclasses
-import os
 import re
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
@@ -14,7 +12,7 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
-from kerasbench.protocol.columns import DEFAULT, Device, Options
+from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Proof, Resolved, Usage
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.runners.feed import Feed, Rows
@@ -64,72 +62,8 @@ def test_the_uuids_are_in_the_order_of_cuda(library: Any, uuids: list[str], monk
     assert checks.visible_cards(Device("rocm")) == checks.visible_cards(Device("cpu")) == []
 
 
-def kernel(root: Path, siblings: dict[int, str]) -> Path:
-    for cpu, text in siblings.items():
-        folder = root / f"cpu{cpu}" / "topology"
-        folder.mkdir(parents=True)
-        (folder / "thread_siblings_list").write_text(f"{text}\n")
-    return root
-
-
-@pytest.mark.parametrize(
-    ("threads", "count", "cores"),
-    [
-        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, 2, {0, 2}),  # of an Intel desktop
-        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, 3, {0, 1, 2}),
-        ({0: "0,64", 1: "1,65", 64: "0,64", 65: "1,65"}, 2, {0, 1}),  # of an EPYC with 64 cores
-        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3", 4: "4", 5: "5"}, 5, {0, 1, 2, 4, 5}),  # two cores are efficient
-        ({1: "0-1", 2: "2-3", 3: "2-3"}, 2, {1, 2}),  # a core whose first thread is somebody else's
-    ],
-)
-def test_cores_come_first(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, threads: Any, count: int, cores: Any
-) -> None:
-    kept: list[int] = []
-    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(threads), raising=False)
-    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: kept.extend(cpus), raising=False)
-    checks.limit_processors(count, kernel(tmp_path, threads))
-    assert set(kept) == cores
-
-
-@pytest.mark.parametrize("text", ["", "rubbish", "0-", "-1", "0,x"])
-def test_where_the_kernel_does_not_tell_each_processor_is_a_core(tmp_path: Path, text: str) -> None:
-    assert checks.siblings(7, kernel(tmp_path, {7: text})) == {7}
-    assert checks.siblings(8, tmp_path) == {8}
-
-
 GOT = Resolved(False, "float32", ["float32"], ["float32"], "ieee", "channels_last", 2, {})
 TWO_BUSY = Usage(20, 10)
-
-
-@pytest.mark.parametrize(
-    ("asked", "different", "names"),
-    [
-        (DEFAULT, {}, []),
-        (DEFAULT, {"jit": True}, []),  # nobody asked
-        (Options(jit=True), {}, ["--jit"]),
-        (Options(dtype="mixed_bfloat16"), {}, ["--dtype"]),
-        (Options(dtype="mixed_bfloat16"), {"dtype_policy": "mixed_bfloat16", "compute_dtypes": ["bfloat16"]}, []),
-        # A scenario that names its layers' dtype itself.
-        (Options(dtype="mixed_bfloat16"), {"dtype_policy": "mixed_bfloat16"}, ["--dtype"]),
-        (Options(dtype="float64"), {"dtype_policy": "float64", "compute_dtypes": ["float64"]}, ["--dtype"]),
-        (DEFAULT, {"fp32": "tf32"}, ["--fp32"]),
-        (Options(fp32="tf32"), {"fp32": "tf32"}, []),
-        (Options(fp32="framework-default"), {"fp32": "mixed"}, []),
-        (Options(threads=1), {}, ["--threads"]),
-        (Options(threads=1), {"threads": 1}, ["--threads"]),  # a pool of one, and two processors busy
-        (Options(threads=2), {"threads": None}, []),
-        (Options(steps_per_execution=8), {}, ["--steps-per-execution"]),
-        (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
-        (Options(malloc="keep"), {}, ["--malloc"]),
-        (Options(warm_cache=True), {"cached": 3}, []),
-        (Options(warm_cache=True), {}, ["--warm-cache"]),
-        (Options(warm_cache=True), {"cached": None}, []),
-    ],
-)
-def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, Any], names: list[str]) -> None:
-    got = dataclasses.replace(GOT, **different)
-    assert [name for name, _, _ in checks.differences(asked, got, TWO_BUSY)] == names
 
 
 def test_a_difference_is_a_failure_that_names_both() -> None:

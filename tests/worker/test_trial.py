@@ -16,6 +16,7 @@ from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.times import step_ns
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.scenario import Workload
+from kerasbench.variants import threads
 from kerasbench.worker import checks, predict, train, trial
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
 from kerasbench.worker.trial import Bench, PartialMeasurement, phases_of
@@ -196,7 +197,7 @@ def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
 
 def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypatch: pytest.MonkeyPatch) -> None:
     limits: list[int] = []
-    monkeypatch.setattr(checks, "limit_processors", limits.append)
+    monkeypatch.setattr(threads, "limit_processors", limits.append)
     monkeypatch.setattr(trial, "counters_reader", limits.copy)
     meter: Any = meter_of(dataclasses.replace(REQUEST, options=Options(threads=3)), monkeypatch)
     assert meter.machine == [3]

@@ -8,19 +8,21 @@ share of the first of them, by the readings of the same cycle, and so the parts 
 import dataclasses
 import math
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from itertools import chain
 
 from kerasbench.analysis.cases import STEADY, Measured, Row
 from kerasbench.analysis.contrasts import Contrast, Place, believed, between, judged
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, mean_interval
+from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, break_evens
 from kerasbench.analysis.ratios import by_slices, ratio_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Measurement, Parts, Samples
+from kerasbench.protocol.measurement import Measurement, Parts, Samples, Training
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns
 
 MS_PER_S = 1000
@@ -52,74 +54,63 @@ class StepBreakdown:
     steps: int  # of an epoch
     epoch_ms: Amount
     overhead_ms: Amount  # of an epoch
-    feeding_ms: Amount
+    input_pipeline_ms: Amount
     framework_ms: Amount
     computation_ms: Amount
     later: LogEstimate  # how long a step took while its parts were measured, over how long before
-    rate: Amount | None  # floating-point operations a second, as peak; None where nothing counted them
-    peak: Amount | None
+    flops_per_s: Amount | None  # as its peak: None where nothing counted them
+    peak_flops_per_s: Amount | None
     compile_ms: Amount | None
-    warming_ms: Amount  # what the first steps took beyond as many steady ones
+    warm_up_ms: Amount  # what the first steps took beyond as many steady ones
     repaid: list[BreakEven]
     advice: list[Advice]
 
 
-def breakdowns(summary: Summary) -> list[StepBreakdown]:
+@derived
+def explained(findings: Findings) -> list[StepBreakdown]:
     """Return one for each case whose trials measured the parts of a step."""
+    summary = findings.summary
     operations = {(flops.scenario, flops.workload): flops.operations for flops in summary.record.flops}
-    cases = [(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
-    effect = summary.record.minimal_effect
+    cases = [Place(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
     return [
-        _breakdown(row, column, operations.get((row.scenario.name, row.workload.name)), advice, effect)
-        for (row, column), advice in zip(cases, _advice(summary, cases), strict=True)
+        _breakdown(case, operations.get((case.key.scenario, case.key.workload)), advice, findings.effect)
+        for case, advice in zip(cases, _advice(summary, cases), strict=True)
     ]
 
 
-def _with_parts(case: Measured) -> list[tuple[Measurement, Parts]]:
+def _with_parts(case: Measured) -> list[tuple[Measurement, Training, Parts]]:
     """Return the trials that measured the parts of a step: of a full one, which an epoch has to have."""
-    known = [(m, m.training.parts) for _, m in case.trials if m.training is not None and m.full_steps_per_epoch]
-    return [(m, parts) for m, parts in known if parts is not None]
+    known = [(m, m.training) for _, m in case.trials if m.training is not None and m.full_steps_per_epoch]
+    return [(m, training, training.parts) for m, training in known if training.parts is not None]
 
 
-def _breakdown(
-    row: Row, column: Column, operations: float | None, advice: list[Advice], effect: float
-) -> StepBreakdown:
-    trials = _with_parts(row.cases[column])
+def _breakdown(case: Place, operations: float | None, advice: list[Advice], effect: float) -> StepBreakdown:
+    (row, column), trials = case, _with_parts(case.case)
     steps = trials[0][0].full_steps_per_epoch
-    compiling_ms = row.cases[column].values("compile_ms")
-    epochs_ns = [epoch_ns(measurement) for measurement, _ in trials]
-    epoch_ms = mean_interval([ns / NS_PER_MS for ns in epochs_ns if ns is not None])
-    overhead_ms = mean_interval([(epoch_overhead_ns(measurement) or 0) / NS_PER_MS for measurement, _ in trials])
+    compiling_ms = case.case.values("compile_ms")
+    epoch_ms = mean_interval([ns / NS_PER_MS for m, _, _ in trials if (ns := epoch_ns(m)) is not None])
+    overhead_ms = mean_interval([(epoch_overhead_ns(m) or 0) / NS_PER_MS for m, _, _ in trials])
     whole_ms = (epoch_ms.value - overhead_ms.value) / steps
-    prepared = [share(parts.ready, parts.arrays) for _, parts in trials]
-    alone = [share(parts.bare, parts.arrays) for _, parts in trials]
-
-    def of_a_step(shares: Iterable[float]) -> Amount:
-        return mean_interval([part * whole_ms for part in shares])
-
-    def warming_ns(measurement: Measurement) -> float:
-        training = measurement.training
-        return sum(turn.ns - turn.count * training.median_ns for turn in training.warmup) if training else 0.0
-
-    rate = peak = None
-    if operations is not None:
-        of_a_batch = operations * row.workload.batch
-        rate = mean_interval([of_a_batch * MS_PER_S / step_ms(parts.bare) for _, parts in trials])
-        peak = mean_interval([parts.peak_flops for _, parts in trials])
+    prepared = [share(parts.ready, parts.arrays) for _, _, parts in trials]
+    alone = [share(parts.bare, parts.arrays) for _, _, parts in trials]
+    warming_ns = [
+        sum(turn.ns - turn.count * training.median_ns for turn in training.warmup) for _, training, _ in trials
+    ]
+    rates = [operations * row.workload.batch * MS_PER_S / step_ms(parts.bare) for _, _, parts in trials if operations]
     return StepBreakdown(
         row=row,
         column=column,
         steps=steps,
         epoch_ms=epoch_ms,
         overhead_ms=overhead_ms,
-        feeding_ms=of_a_step(1 - part for part in prepared),
-        framework_ms=of_a_step(in_fit - by_itself for in_fit, by_itself in zip(prepared, alone, strict=True)),
-        computation_ms=of_a_step(alone),
-        later=estimate([step_ms(parts.arrays) / step_ms(measurement.slices) for measurement, parts in trials]),
-        rate=rate,
-        peak=peak,
+        input_pipeline_ms=mean_interval([(1 - part) * whole_ms for part in prepared]),
+        framework_ms=mean_interval([(part - bare) * whole_ms for part, bare in zip(prepared, alone, strict=True)]),
+        computation_ms=mean_interval([bare * whole_ms for bare in alone]),
+        later=estimate([step_ms(parts.arrays) / step_ms(training.slices) for _, training, parts in trials]),
+        flops_per_s=mean_interval(rates) if rates else None,
+        peak_flops_per_s=mean_interval([parts.peak_flops for _, _, parts in trials]) if rates else None,
         compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
-        warming_ms=mean_interval([warming_ns(measurement) / NS_PER_MS for measurement, _ in trials]),
+        warm_up_ms=mean_interval([ns / NS_PER_MS for ns in warming_ns]),
         repaid=break_evens(row, column, effect),
         advice=advice,
     )
@@ -135,11 +126,10 @@ def share(part: Samples, whole: Samples) -> float:
     return math.exp(ratio.log) if ratio else step_ms(part) / step_ms(whole)
 
 
-def _advice(summary: Summary, cases: Sequence[tuple[Row, Column]]) -> list[list[Advice]]:
+def _advice(summary: Summary, cases: Sequence[Place]) -> list[list[Advice]]:
     """Return for each case what helps significantly: other cases of the row and sizes, data that lie ready."""
-    candidates = [list(_candidates(summary, row, column)) if believed(row) else [] for row, column in cases]
-    contrasts = [advice.contrast for of_case in candidates for advice in of_case]
-    verdicts = iter(judged(contrasts, summary.record.minimal_effect))
+    candidates = [list(_candidates(summary, case)) if believed(case.row) else [] for case in cases]
+    verdicts = iter(judged((advice.contrast for advice in chain(*candidates)), summary.record.minimal_effect))
     helpful = []
     for of_case in candidates:
         faster = [
@@ -153,9 +143,9 @@ def _advice(summary: Summary, cases: Sequence[tuple[Row, Column]]) -> list[list[
     return helpful
 
 
-def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
+def _candidates(summary: Summary, case: Place) -> Iterator[Advice]:
     """Yield what differs from a case in one thing, with the time that is left there for the same work."""
-    case = Place(row, column)
+    row, column = case
     for rival in row.cases:
         what = _difference(rival, column)
         if what and (contrast := between(row, rival, column, STEADY)) is not None:
@@ -166,10 +156,9 @@ def _candidates(summary: Summary, row: Row, column: Column) -> Iterator[Advice]:
         batch = other.size.batch if other.size and other.size.width is None else None
         if is_alike and batch is not None and batch > row.workload.batch:
             larger = Place(other, column)
-            left = ratio_of(larger.case, case.case, STEADY)
-            if left is not None:
+            if left := ratio_of(larger.case, case.case, STEADY):
                 yield Advice(Help.BATCH, Contrast(larger, case, STEADY, left.times(row.workload.batch / batch)))
-    shares = [share(parts.ready, parts.arrays) for _, parts in _with_parts(case.case)]
+    shares = [share(parts.ready, parts.arrays) for _, _, parts in _with_parts(case.case)]
     yield Advice(Help.PREPARED, Contrast(case, case, STEADY, estimate(shares)))
 
 
@@ -177,6 +166,6 @@ def _difference(rival: Column, column: Column) -> Help | None:
     """Return the one thing in which a column differs from another of the same backend, None for none or several."""
     if dataclasses.replace(rival, device=column.device) == column and rival.device != column.device:
         return Help.DEVICE
-    if column.options.jit is None and rival != column and rival.with_options(jit=None) == column:
+    if "jit" not in column.options and rival != column and rival.with_options(jit=None) == column:
         return Help.JIT
     return None

@@ -6,7 +6,6 @@ from dataclasses import replace
 from kerasbench import backends, events
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.events import OnEvent
 from kerasbench.modes.explain import MODE
 from kerasbench.plan import configure
 from kerasbench.plan.cases import Plan
@@ -42,10 +41,10 @@ class Plans(Planner):
         if self.refusal(config, selected) is None:
             other_jit = backends.get(backend).OTHER_JIT
             for asked in config.options:
-                if asked.jit is None and other_jit is not None:
-                    options.append(replace(asked, jit=other_jit))
-                if asked.batch is None:
-                    options.append(replace(asked, batch=LARGER_BATCH * selected.workload.batch))
+                if "jit" not in asked and other_jit is not None:
+                    options.append(asked.but(jit=other_jit))
+                if "batch" not in asked:
+                    options.append(asked.but(batch=LARGER_BATCH * selected.workload.batch))
         return list(dict.fromkeys(options))
 
     def protocol(self, config: RunConfig, options: Options) -> Protocol:
@@ -63,7 +62,7 @@ class Plans(Planner):
         cause = f"too short to explain: an epoch has {steps} of the {MIN_STEPS_FOR_SLICES} steps that are needed"
         return cause, MEASURES.format(selected.word)
 
-    def prepare(self, planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> Plan:
+    def prepare(self, planned: Plan, interpreters: Interpreters, on_event: events.OnEvent) -> Plan:
         """Have the operations of each workload's step counted; none where the backend that can is not there."""
         counted: list[Counted] = []
         with events.step(on_event, "counting the operations of a step"):

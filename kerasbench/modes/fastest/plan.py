@@ -4,32 +4,30 @@ import dataclasses
 import json
 import os
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from pathlib import Path
 from typing import get_args
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.errors import UsageError
 from kerasbench.modes.fastest import MODE, MOST_ROUNDS, Purpose, RaceConfig, race
 from kerasbench.plan import configure, parse
-from kerasbench.plan.cases import Case, Plan
+from kerasbench.plan.cases import Case, Plan, facts
 from kerasbench.plan.catalog import Selected
-from kerasbench.protocol.columns import CPU, DEFAULT, GPU, CaseKey, Device, Options, has_glibc
+from kerasbench.protocol.columns import DEFAULT, GPU, CaseKey, Device, Options
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.protocol.requests import counts_epochs
 from kerasbench.protocol.stages import BATCH, ONE, TRAIN
 from kerasbench.results.run import MAX_ROUNDS, QUICK, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Portion, StopReason
-from kerasbench.settings import BATCH_SIZE, DEFAULT_TRIES, STEPS_PER_EXECUTION, TRIES, Settings
+from kerasbench.settings import DEFAULT_TRIES, TRIES, Settings
 from kerasbench.text import percent, whole_gib
+from kerasbench.variants.variant import CaseFacts
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 EFFORT = dataclasses.replace(QUICK, max_rounds=MOST_ROUNDS)  # it looks after each round; those that stay are few
+OF_TRAINING = [variant.flag for variant in variants.ALL if variant.trains]
 FIRST_CYCLES = 12  # of the first round: they show who is far behind
-EXECUTIONS = (8, 32)  # training steps in one execution that are tried
-BATCHES = (4, 16)  # times the workload's: batch sizes that are tried, if they are to be
 
 
 class Plans(Planner):
@@ -45,11 +43,14 @@ class Plans(Planner):
         config = configure.configured(asked, "steady", [DEFAULT])
         if asked.rounds is not None and asked.rounds > MAX_ROUNDS:
             raise UsageError(f"--rounds of a race takes at most {MAX_ROUNDS} rounds, not {asked.rounds}")
-        trains, varies_batch = purpose == "train", BATCH_SIZE in tries
-        if varies_batch and not trains:
-            raise UsageError(f"--try {BATCH_SIZE} is for training; leave out --for {purpose}, or give --batch-size")
-        if tries == [STEPS_PER_EXECUTION] and not trains:
-            raise UsageError(f"--try {STEPS_PER_EXECUTION} is for training; leave out --for {purpose}")
+        trains, varies_batch = purpose == "train", race.varies_batch(tries)
+        if (
+            not trains
+            and (unfit := [name for name in tries if name in OF_TRAINING])
+            and (varies_batch or unfit == tries)
+        ):
+            instead = ", or give --batch-size" if varies_batch else ""
+            raise UsageError(f"--try {unfit[0]} is for training; leave out --for {purpose}{instead}")
         protocol = dataclasses.replace(EFFORT.protocol, epochs=trains and not varies_batch, predicts=not trains)
         most_rounds = asked.rounds or EFFORT.max_rounds
         effort = dataclasses.replace(EFFORT, max_rounds=most_rounds, budget_s=config.effort.budget_s, protocol=protocol)
@@ -63,9 +64,11 @@ class Plans(Planner):
     ) -> list[Options]:
         if self.refusal(config, selected):
             return [DEFAULT]
-        asked, workload = MODE.asked(config), selected.workload
-        steps = workload.steps if asked.purpose == "train" else 0
-        return candidates(asked, backend, device, steps, processors, workload.batch)
+        asked, case = MODE.asked(config), Case(selected, backend, device)
+        known = facts(case, processors)
+        if asked.purpose != "train":  # what is about training has no candidates then
+            known = known._replace(workload=dataclasses.replace(known.workload, steps=0))
+        return candidates(asked, known)
 
     def devices(self, config: RunConfig, devices: list[Device]) -> list[Device]:
         if "device" in MODE.asked(config).tries or config.devices:
@@ -119,33 +122,17 @@ class Plans(Planner):
             row.stop = StopReason.WON
 
 
-def candidates(
-    asked: RaceConfig, backend: str, device: Device, steps: int, processors: int, batch: int = 1
-) -> list[Options]:
-    """Return the settings of a backend that are tried on a device.
-
-    Each with all the others, but half of the threads, kept memory and larger batches by themselves. ``steps`` are those
-    of an epoch, 0 where none are trained, and ``batch`` is the workload's. The largest execution is the first that
-    holds a whole epoch; no batch is larger than one.
-    """
-    module = backends.get(backend)
-    compiled = [None, True] if "jit" in asked.tries and module.OTHER_JIT else [None]
-    several = "steps-per-execution" in asked.tries and module.SEVERAL_STEPS
-    executions = [size for fewer, size in pairwise((1, *EXECUTIONS)) if fewer < steps and several]
-    lower = "mixed_bfloat16" if device.kind == CPU else "mixed_float16"
-    tried = [
-        Options(jit=jit, dtype=dtype, steps_per_execution=size)
-        for jit in compiled
-        for dtype in ([None, lower] if "dtype" in asked.tries else [None])
-        for size in (None, *executions)
+def candidates(asked: RaceConfig, known: CaseFacts) -> list[Options]:
+    """Return the settings of a backend that are tried on a device: some each with all the others, some alone."""
+    tried = [(variant, variant.candidates(known)) for variant in variants.ALL if variant.flag in asked.tries]
+    options = [DEFAULT]
+    for variant, values in tried:
+        if variant.crossed:
+            options = [choice.but(**{variant.name: value}) for choice in options for value in (None, *values)]
+    return [
+        *options,
+        *(Options(**{variant.name: value}) for variant, values in tried if not variant.crossed for value in values),
     ]
-    if "threads" in asked.tries and device.kind == CPU and processors > 1:
-        tried.append(Options(threads=processors // 2))
-    if "malloc" in asked.tries and module.RETURNS_MEMORY and device.kind == CPU and has_glibc():
-        tried.append(Options(malloc="keep"))
-    if BATCH_SIZE in asked.tries and not counts_epochs(steps):
-        tried += [Options(batch_size=times * batch) for times in BATCHES if times <= steps]
-    return tried
 
 
 def default_backend(shell: Mapping[str, str] = os.environ) -> str:

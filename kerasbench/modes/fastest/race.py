@@ -12,10 +12,11 @@ where who looks once errs in 2.5 %. benchmarks/race.py shows by simulation how o
 import dataclasses
 import math
 import statistics
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from kerasbench import variants
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, Measured, Row
 from kerasbench.analysis.contrasts import Contrast, Place
@@ -23,9 +24,8 @@ from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.analysis.rankings import break_even
 from kerasbench.modes.fastest import MODE, RaceConfig
-from kerasbench.protocol.columns import CPU, Column, Options
+from kerasbench.protocol.columns import CPU, Column
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.settings import BATCH_SIZE
 
 # What earlier runs know of the scatter between blocks is worth so many degrees of freedom. One block has none.
 PRIOR_DEGREES = 4.0
@@ -87,9 +87,13 @@ def compare_by(metric: str, cases: Mapping[Column, Measured]) -> Compare[Column]
     return compare
 
 
+def varies_batch(tries: Collection[str]) -> bool:
+    return any(variant.flag in tries for variant in variants.ALL if variant.batches)
+
+
 def metric_of(config: RaceConfig, workload: WorkloadDescription, headline: str) -> str:
     """Return the metric that a race is about: a time, or where batch sizes are tried samples a second."""
-    if BATCH_SIZE in config.tries:
+    if varies_batch(config.tries):
         return TRAINED_RATE
     predicted = PREDICTED if workload.predicts_batches else PREDICTED_ONE
     return {"train": headline, "predict": predicted, "predict-one": PREDICTED_ONE}[config.purpose]
@@ -100,7 +104,7 @@ def baseline_of(columns: Iterable[Column], config: RaceConfig) -> Column | None:
 
     Where that backend was not measured, it is another backend without settings.
     """
-    plain = [column for column in columns if column.options == Options(environment=column.options.environment)]
+    plain = [column for column in columns if not column.options.choices and not column.options.control]
     return min(plain, key=lambda column: (column.backend != config.baseline, column.device == CPU), default=None)
 
 

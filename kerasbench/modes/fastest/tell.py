@@ -2,13 +2,13 @@
 
 from collections.abc import Iterable, Iterator
 
+from kerasbench import variants
 from kerasbench.analysis.contrasts import Place
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.modes.fastest import MODE, MOST_ROUNDS, RaceConfig
 from kerasbench.modes.fastest.race import Race, race_of
 from kerasbench.protocol.columns import APPLE, CPU, Column
-from kerasbench.protocol.malloc import KEEPS_MEMORY
 from kerasbench.report import answer, charts
 from kerasbench.report.data import configuration, of_key
 from kerasbench.report.document import Document, Winner
@@ -19,30 +19,18 @@ from kerasbench.report.words import as_given, listed, names, three_digits, times
 from kerasbench.results.run import RunConfig
 from kerasbench.settings import DEFAULT_TRIES
 from kerasbench.text import MIB, NOTHING, blanked, count
+from kerasbench.variants.variant import COMPILE
 
 VERBS = {"train": "trains", "predict": "predicts a batch", "predict-one": "predicts one sample"}
 MORE = 1.5  # times the memory or the first step of the baseline: from there on it is said
 LONGER = "in ms; the others take N× as long"
 LONG_MS = 2e3  # a first step that is worth a word
-# What some settings change besides time.
-CHANGES = {
-    "batch_size": "A larger batch changes how the model learns: compare accuracy after as many epochs first.",
-    "dtype": "A dtype of fewer digits changes the results: compare accuracy before you take it.",
-    "steps_per_execution": "With several steps per execution, Keras calls per-batch callbacks less often. "
-    "What the model learns stays the same.",
-}
 # What keeps a script on the CPU beside a GPU: CUDA's variable says nothing to an Apple GPU (docs/set-up-machines.md).
 ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"
 BESIDE_APPLE = {
     "jax": "export JAX_PLATFORMS=cpu",
     "tensorflow": 'tf.config.set_visible_devices([], "GPU")',
     "torch": "export KERAS_TORCH_DEVICE=cpu",
-}
-# What has a script use fewer threads where no program keeps it on some CPU cores (macOS).
-THREADS = {
-    "jax": "export NPROC={}",
-    "tensorflow": "tf.config.threading.set_intra_op_parallelism_threads({})",
-    "torch": "export OMP_NUM_THREADS={}",
 }
 
 
@@ -132,7 +120,7 @@ def before_use(race: Race) -> Iterator[Words]:
         yield [Strong("Undecided:"), f" another candidate may be faster by more than {margin}. Give it more --rounds."]
     if race.equals:
         yield f"Within {margin} of it: {listed([called[column] for column in race.equals])}."
-    yield from (text for option, text in CHANGES.items() if getattr(race.leader.options, option) is not None)
+    yield from (variant.changes for variant, _ in variants.chosen(race.leader.options) if variant.changes)
     if ":" in race.leader.device:
         yield f"{race.leader.device} counts from 0 among the GPUs that were visible here."
     if race.baseline is None or race.baseline == race.leader:
@@ -149,7 +137,7 @@ def before_use(race: Race) -> Iterator[Words]:
 
 def to_write(column: Column, race: Race) -> list[str]:
     """Return the lines that choose a candidate, for a shell and for Python; nothing for what Keras does anyway."""
-    lines, options = [], column.options
+    lines = []
     if column.backend != race.config.baseline:
         lines.append(f"export KERAS_BACKEND={column.backend}")
     index = column.device.partition(":")[2]
@@ -159,22 +147,16 @@ def to_write(column: Column, race: Race) -> list[str]:
         lines.append(BESIDE_APPLE.get(column.backend, ON_CPU) if is_apple else ON_CPU)
     elif index:  # the GPU's number where all are visible
         lines.append(f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}")
-    if options.malloc:
-        lines.append(f"export {' '.join(f'{name}={value}' for name, value in KEEPS_MEMORY.items())}")
-    if options.threads is not None:
-        used = {m.resolved.processors for _, m in race.row.cases[column].trials} - {""}
-        if used:  # each a core of its own: their numbers need not follow each other
-            lines.append(f"taskset --cpu-list {min(used)} python your_script.py")
-        else:
-            lines.append(THREADS.get(column.backend, THREADS["torch"]).format(options.threads))
-    if options.dtype is not None:
-        lines.append(f'keras.config.set_dtype_policy("{options.dtype}")')
-    compiled = [] if options.jit is None else [f"jit_compile={options.jit}"]
-    if options.steps_per_execution is not None:
-        compiled.append(f"steps_per_execution={options.steps_per_execution}")
-    if compiled:
-        lines.append(f"model.compile(..., {', '.join(compiled)})")
-    return [*lines, f"model.fit(..., batch_size={options.batch_size})"] if options.batch_size else lines
+    case = race.row.cases.get(column)
+    used = {m.resolved.processors for _, m in (case.trials if case else ())} - {""}
+    chosen = variants.chosen(column.options)
+    more = sorted(
+        line for variant, value in chosen for line in variant.lines(value, column.backend, min(used, default=""))
+    )
+    compiled = ", ".join(line.text for line in more if line.place == COMPILE)
+    lines += [line.text for line in more if line.place < COMPILE]
+    lines += [f"model.compile(..., {compiled})"] if compiled else []
+    return [*lines, *(line.text for line in more if line.place > COMPILE)]
 
 
 def _chart(race: Race, title: str) -> BarChart:
@@ -195,7 +177,7 @@ class Races(Teller):
     def words(self, config: RunConfig) -> list[str]:
         asked, words = MODE.asked(config), super().words(config)
         words += [] if asked.purpose == "train" else ["--for", asked.purpose]
-        words += [] if asked.tries in ([], [*DEFAULT_TRIES]) else ["--try", ",".join(asked.tries)]
+        words += [] if set(asked.tries) in (set(), {*DEFAULT_TRIES}) else ["--try", ",".join(asked.tries)]
         return [*words, *([] if asked.margin == RaceConfig().margin else ["--within", f"{100 * asked.margin:g}%"])]
 
     def rounds(self, config: RunConfig) -> list[str]:

@@ -1,5 +1,5 @@
 """The mode ``run``: which backend is fastest on each workload."""
 
-from kerasbench.modes.mode import Mode, Nothing
+from kerasbench.modes.mode import Mode
 
-MODE = Mode("run", Nothing, general=True)
+MODE = Mode("run", dict[str, object], general=True)

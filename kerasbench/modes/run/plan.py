@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from kerasbench import variants
 from kerasbench.errors import UsageError
 from kerasbench.plan import catalog, configure, parse
 from kerasbench.protocol.requests import ProtocolKind
@@ -31,7 +32,8 @@ class Plans(Planner):
 
 def run(asked: Settings) -> RunConfig:
     kind = parse.known("protocol", asked.protocol, PROTOCOLS)
-    if asked.warm_cache and (asked.quick or AGENDAS[kind].in_full):
-        other = "--quick" if asked.quick else "--protocol published"
-        raise UsageError(f"--warm-cache is about the first step, which {other} does not measure: leave one of them out")
+    for flag in [variant.flag for variant in variants.ALL if variant.cold and variant.name in asked.choices]:
+        if asked.quick or AGENDAS[kind].in_full:
+            other = "--quick" if asked.quick else "--protocol published"
+            raise UsageError(f"--{flag} is about the first step, which {other} does not measure: leave one of them out")
     return configure.configured(asked, kind, configure.options_of(asked))

@@ -1,16 +1,17 @@
 """The page of a plain run: who is fastest, what variants cost or save, and what was measured besides."""
 
 from collections.abc import Iterable, Iterator
+from functools import partial
+from itertools import chain
 
+from kerasbench import variants
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import between
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.protocol.columns import Column
-from kerasbench.report import answer, details, generation
-from kerasbench.report.command import scenarios_of
-from kerasbench.report.data import of_key
+from kerasbench.report import answer, command, data, details, generation
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import Section
 from kerasbench.report.teller import Brief, Builder, Teller, Told
@@ -23,8 +24,7 @@ UNFOLDED: dict[str, Builder] = {
     "calls": details.calls,
     "new_tokens": generation.new_tokens,
     "devices": details.devices,
-    "native": details.what_keras_costs,
-    "warm_cache": details.what_a_warm_cache_saves,
+    **{variant.name: partial(details.beside, variant) for variant in variants.ALL if variant.beside},
 }
 FOLDED: dict[str, Builder] = {
     "prediction": details.predictions,
@@ -44,7 +44,7 @@ class Plain(Teller):
         return plain | UNFOLDED | FOLDED | {"failures": details.failures}
 
     def words(self, config: RunConfig) -> list[str]:
-        return scenarios_of(config)
+        return command.scenarios_of(config)
 
     def title(self, findings: Findings) -> str:
         return "" if findings.sized.rows and not findings.plain.rows else answer.title(findings)
@@ -74,17 +74,15 @@ class Plain(Teller):
                         contrast = between(row, column, fastest, metric.name)
                     if contrast is not None:
                         yield contrast, {}
-        yield from ((told, {}) for told in (*findings.speed_ups, *findings.prices, *findings.warm_caches))
+        yield from ((told, {}) for told in (*findings.speed_ups, *chain(*findings.besides.values())))
         controls = [ranking.control for ranking in findings.summary.rankings if ranking.control is not None]
         yield from ((control, {"is_control": True}) for control in controls)
 
     def data(self, findings: Findings) -> Document:
-        winners = [
-            Winner(
-                **of_key(row.key(fastest)), metric=row.headline, clearly=ranking.proven and ranking.first is not None
-            )
-            for row, ranking, fastest in _ranked(findings)
-        ]
+        winners = []
+        for row, ranking, fastest in _ranked(findings):
+            clearly = ranking.proven and ranking.first is not None
+            winners.append(Winner(**data.of_key(row.key(fastest)), metric=row.headline, clearly=clearly))
         return Document(fastest=winners)
 
 

@@ -4,13 +4,12 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.estimates import Estimate, Interval, mean
-from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
 from kerasbench.modes.soak import MODE
-from kerasbench.modes.soak.trend import Soak, soaks_of
+from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.protocol.columns import CPU
-from kerasbench.report import charts
-from kerasbench.report.data import like, of_key
+from kerasbench.report import charts, data
 from kerasbench.report.document import Document, Trend
 from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Section, Table, Words, number, texts
 from kerasbench.report.teller import Brief, Teller
@@ -22,18 +21,11 @@ from kerasbench.text import KIB, MIB, NOTHING
 MOST_POINTS = 60  # of a line
 
 
-@derived
-def soaks(findings: Findings) -> list[Soak]:
-    """Return what became of each case that went on for minutes, where all rows did so."""
-    rows = findings.summary.rows if findings.mode == MODE.name else []
-    return [soak for row in rows for soak in soaks_of(row)]
-
-
 def _parts(soak: Soak) -> Iterator[str]:
-    slower, unit = soak.slower, _one(soak)
-    yield _memory(soak, soak.memory, "memory" if soak.column.device == CPU else "host memory")
-    if soak.held_on_device:
-        yield _memory(soak, soak.device_memory, "device memory")
+    slower, unit = soak.slower_share, _one(soak)
+    yield _memory(soak, soak.memory_bytes_per_unit, "memory" if soak.column.device == CPU else "host memory")
+    if soak.held_on_device_mib:
+        yield _memory(soak, soak.device_memory_bytes_per_unit, "device memory")
     if _by_subnormals(soak):
         yield (
             f"each {soak.unit} became slower in the first thousand, because numbers of the optimizer became subnormal "
@@ -41,7 +33,7 @@ def _parts(soak: Soak) -> Iterator[str]:
         )
     if slower is None:
         yield f"too short to say whether {unit} becomes slower"
-    elif soak.slows:
+    elif soak.becomes_slower:
         yield f"{unit} became {_interval(slower, 100, '%')} slower"
     elif not _by_subnormals(soak):
         by = f" by more than {percent(slower.high)}"
@@ -88,16 +80,14 @@ def _chart(soaks: Sequence[Soak], title: str) -> LineChart | None:
     panels = []
     for label in dict.fromkeys(soak.row.label for soak in soaks):
         of_row = [soak for soak in soaks if soak.row.label == label]
-        memory = [(soak, [(minute, held / MIB) for minute, held in soak.held_bytes]) for soak in of_row]
-        on_device = [(soak, [(minute, held / MIB) for minute, held in soak.held_on_device]) for soak in of_row]
         for what, unit, series in (
-            ("memory", "MiB", memory),
-            ("device memory", "MiB", on_device),
-            ("time relative to a process that rests", "×", [(soak, soak.ratios) for soak in of_row]),
+            ("memory", "MiB", [soak.held_mib for soak in of_row]),
+            ("device memory", "MiB", [soak.held_on_device_mib for soak in of_row]),
+            ("time relative to a process that rests", "×", [soak.ratios for soak in of_row]),
         ):
             lines = [
                 Line(named[soak.column], styles[soak.column], _thinned(points), soak.column.backend)
-                for soak, points in series
+                for soak, points in zip(of_row, series, strict=True)
                 if points
             ]
             if lines:
@@ -134,14 +124,14 @@ class Soaks(Teller):
         def who(chosen: Sequence[Soak]) -> str:
             return listed([(f"{soak.row.label} on " if several else "") + named[soak.column] for soak in chosen])
 
-        grows = [soak for soak in known if soak.grows]
-        slows = [soak for soak in known if soak.slows or _by_subnormals(soak)]
+        grows = [soak for soak in known if soak.memory_grows]
+        slows = [soak for soak in known if soak.becomes_slower or _by_subnormals(soak)]
         workload = "" if several else f"{known[0].row.label}: "
         memory = "too short to say whether memory grows"
-        if grows or all(soak.memory for soak in known):
+        if grows or all(soak.memory_bytes_per_unit for soak in known):
             memory = f"memory grows on {who(grows)}" if grows else "memory does not grow"
         slower = "too short to say whether anything becomes slower"
-        if slows or all(soak.slower for soak in known):
+        if slows or all(soak.slower_share for soak in known):
             slower = f"steps become slower on {who(slows)}" if slows else "nothing becomes slower"
         return f"{workload}{memory}, {slower}, within {seconds(60 * max(soak.minutes for soak in known))}"
 
@@ -149,15 +139,15 @@ class Soaks(Teller):
         known = soaks(findings)
         if not known:
             return
-        named, tells = names(soak.column for soak in known), any(soak.held_on_device for soak in known)
+        named, tells = names(soak.column for soak in known), any(soak.held_on_device_mib for soak in known)
         rows = [
             [
                 *texts(soak.row.label, named[soak.column]),
                 number(soak.units),
                 Cell(duration(soak.unit_ns), soak.unit_ns),
-                *_amounts(soak, soak.memory),
-                *(_amounts(soak, soak.device_memory) if tells else ()),
-                _amount(soak.slower, 100, "%"),
+                *_amounts(soak, soak.memory_bytes_per_unit),
+                *(_amounts(soak, soak.device_memory_bytes_per_unit) if tells else ()),
+                _amount(soak.slower_share, 100, "%"),
             ]
             for soak in known
         ]
@@ -168,7 +158,7 @@ class Soaks(Teller):
             "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. "
             "In brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
         ]
-        if any(soak.column.device != CPU and not soak.held_on_device for soak in known):
+        if any(soak.column.device != CPU and not soak.held_on_device_mib for soak in known):
             notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
         chart = _chart(known, self.title(findings))
         yield Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=self.sentences(findings))
@@ -184,17 +174,7 @@ class Soaks(Teller):
 
     def data(self, findings: Findings) -> Document:
         trends = [
-            like(
-                Trend,
-                soak,
-                **of_key(soak.row.key(soak.column)),
-                unit_ms=soak.unit_ns / 1e6,
-                memory_grows=soak.grows,
-                memory_bytes_per_unit=soak.memory,
-                device_memory_bytes_per_unit=soak.device_memory,
-                becomes_slower=soak.slows,
-                slower_share=soak.slower,
-            )
+            data.like(Trend, soak, **data.of_key(soak.row.key(soak.column)), unit_ms=soak.unit_ns / 1e6)
             for soak in soaks(findings)
         ]
         return Document(trends=trends)

@@ -12,8 +12,11 @@ from itertools import accumulate, pairwise
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Interval, t_quantile
+from kerasbench.analysis.findings import Findings, derived
+from kerasbench.modes.soak import MODE
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Samples
+from kerasbench.text import MIB
 
 MINUTE_NS = 60e9
 SEGMENTS = 10  # of a run, whose means a line is drawn through: neighbouring slices are not independent
@@ -30,7 +33,7 @@ def trend(places: Sequence[float], values: Sequence[float]) -> Interval | None:
     """
     first = int(len(places) * SETTLING)
     places, values = places[first:], values[first:]
-    if len(places) < SEGMENTS:
+    if min(len(places), len(values)) < SEGMENTS:
         return None
     ends = [round(part * len(places) / SEGMENTS) for part in range(SEGMENTS + 1)]
     x, y = ([statistics.median(axis[begin:end]) for begin, end in pairwise(ends)] for axis in (places, values))
@@ -50,16 +53,17 @@ class Soak:
     units: int  # steps, epochs or predictions that it did, also between slices
     unit: str
     unit_ns: float  # the median over slices
-    memory: Interval | None  # bytes a unit
-    slower: Interval | None  # the change of a unit's time over the run, as a share; None without a control
-    held_bytes: list[tuple[float, float]]  # by minutes
-    device_memory: Interval | None  # bytes a unit on the device; None: it does not tell them, or the run was too short
-    held_on_device: list[tuple[float, float]]  # bytes by minutes; empty: the device does not tell them
+    memory_bytes_per_unit: Interval | None
+    slower_share: Interval | None  # the change of a unit's time over the run, as a share; None without a control
+    held_mib: list[tuple[float, float]]  # by minutes
+    device_memory_bytes_per_unit: Interval | None  # None: the device does not tell it, or the run was too short
+    held_on_device_mib: list[tuple[float, float]]  # by minutes; empty: the device does not tell them
     ratios: list[tuple[float, float]]  # of its time over the control's, by minutes
 
     def by_minute(self, memory: Interval | None) -> Interval | None:
         """Return how many bytes memory grows by in a minute that is all units, without the turns of the control."""
-        return memory and memory.times(MINUTE_NS / self.unit_ns)
+        units = MINUTE_NS / self.unit_ns
+        return memory and Interval(memory.value * units, memory.low * units, memory.high * units)
 
     def leaks(self, memory: Interval | None) -> bool:
         """Tell whether memory, the host's or the device's, grows."""
@@ -68,17 +72,19 @@ class Soak:
         return memory.low > LEAST_UNIT_BYTES and memory.value * self.units > LEAST_GROWTH_BYTES
 
     @property
-    def grows(self) -> bool:
-        return self.leaks(self.memory) or self.leaks(self.device_memory)
+    def memory_grows(self) -> bool:
+        return self.leaks(self.memory_bytes_per_unit) or self.leaks(self.device_memory_bytes_per_unit)
 
     @property
-    def slows(self) -> bool:
-        return self.slower is not None and self.slower.low > LEAST_SLOWER
+    def becomes_slower(self) -> bool:
+        return self.slower_share is not None and self.slower_share.low > LEAST_SLOWER
 
 
-def soaks_of(row: Row) -> list[Soak]:
+@derived
+def soaks(findings: Findings) -> list[Soak]:
+    """Return what became of each case that went on for minutes, where all rows did so."""
     soaks = []
-    for column, case in row.cases.items():
+    for row, column, case in findings.summary.cases if findings.mode == MODE.name else ():
         if case.failure is None and case.trials and not column.options.control:
             beside = row.cases.get(column.with_options(control=True))
             control = beside.trials[0][1].slices if beside and beside.trials else None
@@ -90,7 +96,7 @@ def _soak(row: Row, column: Column, measurement: Measurement, control: Samples |
     slices, training = measurement.slices, measurement.training
     # A turn is not in the file with its time of day: the column itself goes on for as long as its slices take.
     minutes = [end_ns / MINUTE_NS for end_ns in accumulate(slices.ns)]
-    done = [units or 0 for units in slices.done or ()]
+    done = [float(units or 0) for units in slices.done or ()]
     held, on_device = ([float(size or 0) for size in sizes or ()] for sizes in (slices.rss_bytes, slices.device_bytes))
     if not any(on_device):  # a plug-in that counts nothing: a model's weights are there
         on_device = []
@@ -99,22 +105,19 @@ def _soak(row: Row, column: Column, measurement: Measurement, control: Samples |
         times, beside = slices.ns_by_cycle, control.ns_by_cycle
         when = {cycle: minute for cycle, minute in zip(slices.cycle or (), minutes, strict=False) if cycle is not None}
         ratios = [(when[cycle], times[cycle] / beside[cycle]) for cycle in times if cycle in beside]
-    along = [minute / minutes[-1] for minute, _ in ratios]
-    change = trend(along, [math.log(ratio) for _, ratio in ratios])
-    places = [float(number) for number in done]
-    units = done[-1] - done[0] if done else sum(slices.count)
+    change = trend([minute / minutes[-1] for minute, _ in ratios], [math.log(ratio) for _, ratio in ratios])
     other_unit = "prediction" if measurement.builds is None else "build"
     return Soak(
         row=row,
         column=column,
-        minutes=minutes[-1] if minutes else 0.0,
-        units=units,
+        minutes=minutes[-1],
+        units=int(done[-1] - done[0]) if done else sum(slices.count),
         unit=training.unit if training else other_unit,
         unit_ns=statistics.median(slices.units_ns),
-        memory=trend(places, held) if done else None,
-        slower=change and Interval(*(math.expm1(log) for log in (change.value, change.low, change.high))),
-        held_bytes=list(zip(minutes, held, strict=False)),
-        device_memory=trend(places, on_device) if done and on_device else None,
-        held_on_device=list(zip(minutes, on_device, strict=False)),
+        memory_bytes_per_unit=trend(done, held),
+        slower_share=change and Interval(*(math.expm1(log) for log in (change.value, change.low, change.high))),
+        held_mib=[(minute, size / MIB) for minute, size in zip(minutes, held, strict=False)],
+        device_memory_bytes_per_unit=trend(done, on_device),
+        held_on_device_mib=[(minute, size / MIB) for minute, size in zip(minutes, on_device, strict=False)],
         ratios=ratios,
     )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.analysis.findings import Findings
 from kerasbench.errors import UsageError
 from kerasbench.modes.sweep import MODE, SweepConfig
 from kerasbench.modes.sweep.series import swept
@@ -36,23 +36,21 @@ class Plans(Planner):
                 f"a sweep measures one workload, and this names {len(scenarios)}: {names}; name one of them"
             )
         for selected in scenarios:
-            if not selected.entry.description.scalable and any(asked.width is not None for asked in config.options):
+            if not selected.entry.description.scalable and any("width" in asked for asked in config.options):
                 raise UsageError(
                     f"{selected.label} has no --width: its hidden layers cannot be scaled; docs/your-model.md shows "
                     "how to make a scenario scalable"
                 )
 
     def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
-        """Return the plan with more sizes, measured where it matters: on the two columns of each crossing.
+        """Return the plan with more sizes, on the two columns of each crossing that has an interval.
 
-        None where they were measured already, the run was interrupted or quick, nothing crosses significantly, or
-        --budget has no time left for it.
+        None where they were measured, the run was interrupted or quick, or --budget has no time left.
         """
-        if not MODE.asked(planned.config).refine or record.unfinished:
+        rounds, budget_s = record.rounds_completed, planned.effort.budget_s
+        if not MODE.asked(planned.config).refine or record.unfinished or rounds < MIN_TRIALS_FOR_INTERVAL:
             return None
-        if record.rounds_completed < MIN_TRIALS_FOR_INTERVAL:
-            return None
-        wanted = more_sizes(summarize(record))
+        wanted = more_sizes(Findings.of(record))
         bases = {case.column: case for case in planned.cases if not case.options.control}
         cases = [
             replace(base, options=base.options.at(size))
@@ -64,11 +62,10 @@ class Plans(Planner):
         if not cases:
             return None
         each_s = statistics.fmean(trial.own_ns / 1e9 for trial in record.trials if trial.measurement is not None)
-        budget_s, rounds = planned.effort.budget_s, record.rounds_completed
         if budget_s is not None and spent_s + len(cases) * rounds * each_s > budget_s:
             return None
         # Options are asked for whichever interpreter runs them, and a control is asked for once, for all rows.
-        options = [replace(case.options, environment="", control=False) for case in cases]
+        options = [case.options.but(environment=None, control=None) for case in cases]
         # At most as many rounds as there are: what was measured then has enough, for the reasons that it had.
         least = min(planned.effort.min_rounds, rounds)
         effort = replace(planned.effort, min_rounds=least, max_rounds=rounds, budget_s=None)
@@ -97,10 +94,10 @@ def sizes_between(low: float, high: float, whole: bool) -> list[float]:
     return [size for size in dict.fromkeys(rounded) if low < size < high]
 
 
-def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
+def more_sizes(findings: Findings) -> dict[Size, set[Column]]:
     """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
     wanted: dict[Size, set[Column]] = {}
-    for series in swept(summary):
+    for series in swept(findings):
         base = next(iter(series.rows.values())).size or Size()
         is_batch = series.axis == "batch"
         crossings = [crossing for duel in series.duels for crossing in duel.crossings if crossing.has_interval]

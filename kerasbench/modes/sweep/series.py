@@ -12,7 +12,7 @@ from itertools import combinations, islice, pairwise
 from kerasbench.analysis.cases import STEADY, Row
 from kerasbench.analysis.contrasts import Contrast, believed, between, judged
 from kerasbench.analysis.estimates import CONFIDENCE, Estimate, Interval, LogEstimate, Verdict, t_quantile
-from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.findings import Findings, derived
 from kerasbench.protocol.columns import AXES, CPU, Axis, Column, Size
 from kerasbench.protocol.messages import Code
 
@@ -31,7 +31,7 @@ class CostModel:
     fits: bool  # every size lies within FIT_TOLERANCE, or within its own interval
 
 
-def fit(steps_ms: Sequence[tuple[int, Estimate]]) -> CostModel | None:
+def fit(steps_ms: Sequence[tuple[float, Estimate]]) -> CostModel | None:
     """Fit the line to a series by weighted least squares; None for fewer than MIN_SIZES sizes.
 
     The weights are the inverse squares of the sizes' standard errors, none below the median one: three trials that
@@ -47,7 +47,7 @@ def fit(steps_ms: Sequence[tuple[int, Estimate]]) -> CostModel | None:
     shares = [(step.log_error or 0.0) if isinstance(step, LogEstimate) else 0.0 for step in steps]
     known = [share for share in shares if share]
     least = statistics.median(known) if known else UNKNOWN_ERROR
-    batches = np.array([float(batch) for batch, _ in steps_ms])
+    batches = np.array([batch for batch, _ in steps_ms], float)
     times = np.array([step.value for step in steps])
     errors = np.array([max(share, least) * step.value for share, step in zip(shares, steps, strict=True)])
     (slope, intercept), covariance = np.polyfit(batches, times, 1, w=1 / errors, cov="unscaled")
@@ -105,18 +105,13 @@ class SizeSeries:
         ]
 
     def out_of_memory(self, column: Column) -> float | None:
-        for size, row in self.rows.items():
-            failure = row.cases[column].failure if column in row.cases else None
-            if failure is not None and failure.code is Code.OOM:
-                return size
-        return None
+        failures = {size: row.cases[column].failure for size, row in self.rows.items() if column in row.cases}
+        return next((size for size, failure in failures.items() if failure and failure.code is Code.OOM), None)
 
     @cached_property
     def costs(self) -> dict[Column, CostModel]:
         """What the steps of each column are made of, along batches alone; none of a column with too few sizes."""
-        if self.axis != "batch":
-            return {}
-        costs = {column: fit([(int(size), step) for size, step in self.steps_ms(column)]) for column in self.columns}
+        costs = {column: fit(self.steps_ms(column)) for column in self.columns if self.axis == "batch"}
         return {column: cost for column, cost in costs.items() if cost is not None}
 
     @property
@@ -165,20 +160,20 @@ class Crossing:
         return crossing_interval(self.ratios) if self.has_interval else None
 
 
-def swept(summary: Summary) -> list[SizeSeries]:
+@derived
+def swept(findings: Findings) -> list[SizeSeries]:
     """Return every workload and axis along which there are two sizes or more; a run's duels are judged together."""
     grouped: dict[tuple[str, str, Axis], dict[float, Row]] = {}
-    for row in summary.rows:
+    for row in findings.summary.rows:
         for axis in AXES:
             if row.size and (size := row.size.along(axis)) is not None:
                 rest = Size(width=row.size.width) if axis == "batch" else Size(batch=row.size.batch)
                 grouped.setdefault((row.name, rest.label, axis), {})[float(size)] = row
     series = [SizeSeries(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
     pairs = [line.pairs for line in series]
-    contrasts = [contrast for of_line in pairs for pair in of_line for contrast in pair]
-    verdicts = iter(judged(contrasts, summary.record.minimal_effect))
+    contrasts = iter(judged((contrast for of_line in pairs for pair in of_line for contrast in pair), findings.effect))
     return [
-        dataclasses.replace(line, duels=[line.duel(list(islice(verdicts, len(pair)))) for pair in of_line])
+        dataclasses.replace(line, duels=[line.duel(list(islice(contrasts, len(pair)))) for pair in of_line])
         for line, of_line in zip(series, pairs, strict=True)
     ]
 
@@ -192,8 +187,7 @@ def _comparable(a: Column, b: Column) -> bool:
 def sign(ratio: LogEstimate, verdict: Verdict | None) -> int:
     """Return 1 where a is significantly slower than b by more than the minimal effect, -1 where it is faster, else 0.
 
-    Ratios of 1.5 (1.4 to 1.6), 1.0 (0.9 to 1.1) and 0.7 (0.6 to 0.8) are 1, 0 and -1. Without an interval nothing is
-    proven: what was measured is taken as it is, so that 1.01 is 1.
+    Without an interval nothing is proven: what was measured is taken as it is, so that 1.01 is 1.
     """
     if ratio.has_interval:
         return (verdict is Verdict.SLOWER) - (verdict is Verdict.FASTER)
@@ -213,11 +207,8 @@ def crossings(a: Column, b: Column, ratios: Ratios, signs: Sequence[int]) -> lis
             winner, loser = (a, b) if signs[first] > 0 else (b, a)
             places = [math.log2(size) for size, _ in between]
             at = 2 ** middle_change(places, [ratio.log_centre for _, ratio in between])
-            below, above = (
-                max(size for size, _ in between if size <= at),
-                min(size for size, _ in between if size >= at),
-            )
-            changes.append(Crossing(winner, loser, at, (below, above), between))
+            bracket = max(size for size, _ in between if size <= at), min(size for size, _ in between if size >= at)
+            changes.append(Crossing(winner, loser, at, bracket, between))
     return changes
 
 
@@ -234,7 +225,6 @@ def crossing_interval(ratios: Ratios) -> tuple[float, float]:
         [
             ratio.log_centre + error * stdtrit(degrees, [rng.random() for _ in range(DRAWS)])
             for _, ratio in ratios
-            if ratio.has_interval
             for error, degrees in (ratio.farthest,)
         ]
     )

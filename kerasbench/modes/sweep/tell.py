@@ -2,13 +2,11 @@
 
 from collections.abc import Iterator
 
-from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.findings import Findings
 from kerasbench.modes.sweep import MODE
 from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
 from kerasbench.protocol.columns import Axis
-from kerasbench.report import charts
-from kerasbench.report.answer import cell, nothing_compared
-from kerasbench.report.data import configuration, like, of_key, result
+from kerasbench.report import answer, charts, data
 from kerasbench.report.document import Document, Overtaking
 from kerasbench.report.sections import Cell, Crossover, Line, LineChart, Panel, Section, Strong, Table, Words
 from kerasbench.report.teller import Brief, Teller
@@ -19,34 +17,26 @@ from kerasbench.text import NOTHING
 
 AXES = {"batch": "batch size"}  # as a caption calls them
 FLAGS: dict[Axis, str] = {"batch": "--batch-size", "width": "--width"}
-FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
-
-
-@derived
-def sweeps(findings: Findings) -> list[SizeSeries]:
-    """Return every workload and axis along which it was measured at several sizes, with who overtakes whom."""
-    return swept(findings.summary)
 
 
 def title(findings: Findings) -> str:
     """Return ``On cifar10_cnn TensorFlow overtakes JAX at about batch 6 (6–7)``; of many pairs how many do."""
-    said = [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]
-    if not said:
-        measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
-        if not measured:
-            return nothing_compared(findings.sized, names(findings.sized.columns))
-        labels = [series.label for series in sweeps(findings)]
-        return f"A training step of {listed(labels)} at several sizes" if labels else f"{listed(measured)}: one size"
-    return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
+    if said := [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]:
+        return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
+    if labels := [series.label for series in swept(findings)]:
+        return f"A training step of {listed(labels)} at several sizes"
+    measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
+    called = names(findings.sized.columns)
+    return f"{listed(measured)}: one size" if measured else answer.nothing_compared(findings.sized, called)
 
 
 def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
     called = names(findings.summary.columns)
-    return [(series, _of_pair(series, pair, called)) for series in sweeps(findings) for pair in series.duels]
+    return [(series, _of_pair(series, pair, called)) for series in swept(findings) for pair in series.duels]
 
 
 def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
-    axis = series.axis
+    axis, pair = series.axis, duel.contrasts[0]
     if duel.crossings:
         return "; ".join(
             f"{called[crossing.winner]} overtakes {called[crossing.loser]} at {place_of(crossing, axis)}"
@@ -54,7 +44,7 @@ def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
         )
     sizes = [size_along(axis, series.size(contrast)) for contrast in duel.contrasts]
     span = f"{axis} {sizes[0]}" + ("" if len(sizes) == 1 else f" to {sizes[-1]}")
-    a, b = (called[place.column] for place in (duel.contrasts[0].over, duel.contrasts[0].under))
+    a, b = called[pair.over.column], called[pair.under.column]
     slower = next((sign for sign in duel.signs if sign), 0)
     if not slower:
         return f"{a} and {b} are undecided at {span}"
@@ -69,9 +59,10 @@ def _caption(findings: Findings) -> Words:
     compared = [contrast for ranking in rankings for contrast in ranking.others]
     interval = " (95 % interval)" if any(contrast.ratio.has_interval for contrast in compared) else ""
     others = f": the fastest in ms; the others take N× as long{interval}" if compared else ""
-    bold: list[str | Strong] = [" ", Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}."]
     text = f"Time per step inside an epoch (median), without the fixed cost of an epoch{others}."
-    return [text, *(bold if any(ranking.proven for ranking in rankings) else [])]
+    if not any(ranking.proven for ranking in rankings):
+        return text
+    return [text, " ", Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}."]
 
 
 def _notes(series: SizeSeries, called: Names) -> Iterator[str]:
@@ -102,7 +93,7 @@ def place_of(crossing: Crossing, axis: Axis) -> str:
 def _chart(findings: Findings, title: str) -> LineChart | None:
     """Return a panel for each workload and axis that was swept, but where no step was measured; None without any."""
     panels = []
-    for series in sweeps(findings):
+    for series in swept(findings):
         steps_ms = {column: steps for column in series.columns if (steps := series.steps_ms(column))}
         named, seen = names(steps_ms), charts.looks(steps_ms)
         lines = [Line(named[column], seen[column], steps, column.backend) for column, steps in steps_ms.items()]
@@ -141,13 +132,13 @@ class Sweeps(Teller):
         chart = _chart(findings, title(findings))
         rankings = {row.label: ranking for row, ranking in findings.sized.ranked}
         called, every = names(findings.sized.columns), names(findings.summary.columns)
-        for series in sweeps(findings):
+        for series in swept(findings):
             said = [_of_pair(series, duel, every) for duel in series.duels]
-            lines = [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
-            lines = lines if len(sweeps(findings)) > 1 or len(lines) > 1 else []
+            is_in_title = len(said) == len(swept(findings)) == 1
+            lines = [] if is_in_title else [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
             rows = []
             for size, row in series.rows.items():
-                numbers = [cell(row, rankings[row.label], column, marks) for column in series.columns]
+                numbers = [answer.cell(row, rankings[row.label], column, marks) for column in series.columns]
                 rows.append([Cell(size_along(series.axis, size), size), *numbers])
             yield Section(
                 f"{series.label} by {series.axis}",
@@ -158,9 +149,9 @@ class Sweeps(Teller):
             )
             chart = None
         # The times at sizes that no series has: of a sweep that ended after its first one.
-        in_series = {row.label for series in sweeps(findings) for row in series.rows.values()}
+        in_series = {row.label for series in swept(findings) for row in series.rows.values()}
         alone = [
-            [Cell(row.label), *(cell(row, ranking, column, marks) for column in called)]
+            [Cell(row.label), *(answer.cell(row, ranking, column, marks) for column in called)]
             for row, ranking in findings.sized.ranked
             if row.label not in in_series
         ]
@@ -172,28 +163,27 @@ class Sweeps(Teller):
         return [f"On {series.label} {sentence}." for series, sentence in sentences(findings)]
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
-        by_size: dict[str, list[str]] = {series.name: [] for series in sweeps(findings)}
-        for series, sentence in sentences(findings):
-            by_size[series.name].append(sentence)
         for row in findings.sized.rows:
-            if row.name in by_size:
-                yield row, "sizes", [NOTHING, "; ".join(by_size[row.name]) or NOTHING]
+            if any(series.name == row.name for series in swept(findings)):
+                said = [sentence for series, sentence in sentences(findings) if series.name == row.name]
+                yield row, "sizes", [NOTHING, "; ".join(said) or NOTHING]
 
     def data(self, findings: Findings) -> Document:
         told = Document()
-        for series in sweeps(findings):
+        for series in swept(findings):
             row = next(iter(series.rows.values()))
             for column, cost in series.costs.items():
-                case = of_key(row.key(column)) | {"batch_size": None}
+                case = data.of_key(row.key(column)) | {"batch_size": None}
                 trials = sum(step.trials for _, step in series.steps_ms(column))
-                for metric, estimate in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
-                    told.results.append(result(case, metric, estimate, unit="ms", trials=trials))
+                metrics = {"fixed_step_ms": cost.overhead, "per_sample_ms": cost.per_sample} if cost.fits else {}
+                for metric, estimate in metrics.items():
+                    told.results.append(data.result(case, metric, estimate, unit="ms", trials=trials))
             place = {"scenario": row.scenario.name, "workload": row.workload.name, "axis": series.axis}
             for crossing in (crossing for duel in series.duels for crossing in duel.crossings):
-                above, below = configuration(crossing.winner), configuration(crossing.loser)
+                above, below = data.configuration(crossing.winner), data.configuration(crossing.loser)
                 low, high = crossing.interval or (None, None)
                 faster = {"faster_above": above, "faster_below": below}
-                told.crossovers.append(like(Overtaking, crossing, **place, **faster, low=low, high=high))
+                told.crossovers.append(data.like(Overtaking, crossing, **place, **faster, low=low, high=high))
         return told
 
 

@@ -45,10 +45,8 @@ class Bisection:
     def change(self) -> LogEstimate | None:
         """The step of the first slow version over that of the one before it, by what both were beside GOOD."""
         ratios = {probe.index: probe.ratio for probe in self.probes}
-        before, after = ratios.get(self.fast), ratios.get(self.slow)
-        if after is None or before is None:
-            return after if self.fast == 0 else None
-        return after.and_then(before.inverse)
+        before, after = ratios.get(self.fast), ratios[self.slow]
+        return after.and_then(before.inverse) if after and before else after
 
 
 def bisect(versions: int, measure: Callable[[int], Probe]) -> Bisection:
@@ -98,12 +96,11 @@ def case_of(contrast: Contrast) -> Case:
 
 
 def probe_of(index: int, compared: Versus, case: Case | None) -> Probe:
-    step = followed(compared, case)
+    step, why = followed(compared, case), ""
     if step is None:
         failures = [failure.cause for pair in compared.pairs for failure in (pair.broken, pair.baseless) if failure]
-        return Probe(index, why=next(iter(failures), "nothing was timed with both versions"))
-    why = ""
-    if step.withheld:
+        why = next(iter(failures), "nothing was timed with both versions")
+    elif step.withheld:
         why = f"{compared.base} differs from itself"
     elif step.ratio.disturbed:
         why = "other programs disturbed it"

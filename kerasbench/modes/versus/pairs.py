@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, Row
 from kerasbench.analysis.contrasts import Contrast, between, judged
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.findings import Findings, derived
 from kerasbench.errors import Undecided
 from kerasbench.modes.versus import MODE
 from kerasbench.protocol.columns import Column
@@ -31,11 +31,6 @@ class VersionPair:
     head: Column
 
     @property
-    def name(self) -> str:
-        """What the two have in common: ``torch cpu jit=on``."""
-        return self.base.paired.label
-
-    @property
     def broken(self) -> Failure | None:
         """Why the head has no numbers where the base has some; None where it has, or where the base has none too."""
         return self.failure(self.head) if self._is_measured(self.base) else None
@@ -51,7 +46,7 @@ class VersionPair:
         if not (self._is_measured(self.base) and self._is_measured(self.head)):
             return False
         base, head = (self.row.cases[column].trials[0][1].resolved.versions for column in (self.base, self.head))
-        return {**base, TOUCHES: ""} == {**head, TOUCHES: ""}
+        return base | {TOUCHES: ""} == head | {TOUCHES: ""}
 
     def failure(self, column: Column) -> Failure | None:
         return self.row.cases[column].failure if column in self.row.cases else None
@@ -71,13 +66,10 @@ class VersionPair:
             return None
         control = between(self.row, again, self.base, metric) if again in cases else None
         contrast = between(self.row, self.head, self.base, metric, control.ratio if control else None)
-        if contrast is None or contrast.again is None:
-            return contrast
-        ratio = contrast.ratio
-        if ratio.log_error is None or ratio.basis != "slices":
-            return contrast
-        error = math.hypot(ratio.log_error, contrast.again.log_centre)
-        return dataclasses.replace(contrast, ratio=dataclasses.replace(ratio, log_error=error))
+        if contrast and control and contrast.ratio.log_error is not None and contrast.ratio.basis == "slices":
+            error = math.hypot(contrast.ratio.log_error, control.ratio.log_centre)
+            return dataclasses.replace(contrast, ratio=dataclasses.replace(contrast.ratio, log_error=error))
+        return contrast
 
 
 @dataclass(frozen=True)
@@ -101,16 +93,11 @@ class Versus:
     @property
     def broken(self) -> list[tuple[VersionPair, Failure]]:
         """Where the head fails, or computes something else, and the base does not."""
-        return [(pair, pair.broken) for pair in self.pairs if pair.broken is not None]
+        return [(pair, failure) for pair in self.pairs if (failure := pair.broken)]
 
     @property
     def is_worse(self) -> bool:
         return bool(self.regressions or self.broken)
-
-    @property
-    def moved(self) -> list[Contrast]:
-        """What is significantly different although the versions cannot have changed it."""
-        return [contrast for contrast in self.untouched if contrast.is_decided]
 
 
 def require_decided(comparisons: Sequence[Versus]) -> None:
@@ -132,16 +119,17 @@ def require_decided(comparisons: Sequence[Versus]) -> None:
         raise Undecided(f"nothing could be judged, so this is no pass: {why}")
 
 
-def compared(summary: Summary) -> list[Versus]:
-    """Compare the versions of a summary, those of each pair of labels; none where none were asked for."""
+@derived
+def versions(findings: Findings) -> list[Versus]:
+    """Compare the versions of each pair of labels; none where none were asked for."""
     rows: dict[tuple[str, str], list[Row]] = {}
-    for row in summary.rows:
+    for row in findings.summary.rows:
         if row.origin.config.mode == MODE.name:
             asked = MODE.asked(row.origin.config)
             rows.setdefault((asked.base, asked.head), []).append(row)
     comparisons = []
     for (base, head), measured in rows.items():
-        effect = max([summary.record.minimal_effect, *(MODE.asked(row.origin.config).threshold for row in measured)])
+        effect = max([findings.effect, *(MODE.asked(row.origin.config).threshold for row in measured)])
         pairs = [
             VersionPair(row, common.with_options(environment=base), common.with_options(environment=head))
             for row in measured

@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 
-from kerasbench import backends
+from kerasbench import backends, events
 from kerasbench.analysis.estimates import MINIMAL_EFFECT
 from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.events import Notice, OnEvent
 from kerasbench.host.lock import machine_lock
 from kerasbench.modes.versus import MODE, VersusConfig
 from kerasbench.plan import catalog, configure, parse
@@ -28,7 +27,7 @@ class Plans(Planner):
         return MODE.configured(replace(config, control=True), VersusConfig("", "", threshold))
 
     def with_interpreters(
-        self, config: RunConfig | ResumeConfig, asked: Settings, chosen: Interpreters, on_event: OnEvent
+        self, config: RunConfig | ResumeConfig, asked: Settings, chosen: Interpreters, on_event: events.OnEvent
     ) -> tuple[RunConfig, Interpreters]:
         """Make the interpreters of both sides if need be.
 
@@ -37,7 +36,7 @@ class Plans(Planner):
         """
 
         def say(line: str) -> None:
-            on_event(Notice(line))
+            on_event(events.Notice(line))
 
         assert isinstance(config, RunConfig)
         catalog.require_known(config.scenarios, config.model_config, config.suite)
@@ -45,12 +44,10 @@ class Plans(Planner):
         known = sides.about(asked.base, asked.head, list(packages), chosen.labels())
         named = config.backends or [packages[package] for package in known] or backends.names()
         with machine_lock(on_wait=say if asked.wait else None):
-            both = sides.sides(asked.base, asked.head, chosen, named, say)
-        both.interpreters.require(both.environments)
-        base, head = both.labels
+            interpreters, environments, (base, head) = sides.sides(asked.base, asked.head, chosen, named, say)
+        interpreters.require(environments)
         own = replace(MODE.asked(config), base=base, head=head)
-        environments = list(map(str, both.environments))
-        return MODE.configured(replace(config, environments=environments), own), both.interpreters
+        return MODE.configured(replace(config, environments=list(map(str, environments))), own), interpreters
 
     def decide(self, row: OpenRow, config: RunConfig) -> None:
         versions = [case for case in row.alive if not case.options.control]

@@ -6,9 +6,9 @@ from kerasbench.analysis.estimates import Interval, Verdict
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.names import BISECT
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.report.data import of_key
+from kerasbench.report.data import like, of_key
 from kerasbench.report.document import Document, OfCase, Search, Tried
-from kerasbench.report.sections import EMPTY, Cell, Page, Section, Table, Words
+from kerasbench.report.sections import EMPTY, Cell, Page, Section, Table
 from kerasbench.report.words import could_have_seen, times
 from kerasbench.text import count
 
@@ -19,23 +19,21 @@ def bisected(search: Bisection, versions: Sequence[str], case: str) -> Page:
     versions = brief(versions)
     rows = []
     for probe in sorted(search.probes, key=lambda probe: probe.index):
-        cells = [Cell(versions[probe.index]), EMPTY, EMPTY, EMPTY]
-        if probe.contrast is not None:
-            contrast, again = probe.contrast, probe.contrast.again
-            cells[1] = Cell(times(contrast.ratio), contrast.ratio.value)
-            cells[2] = EMPTY if again is None else Cell(times(again), again.value)
-            if contrast.verdict is not None and not probe.why:
-                cells[3] = Cell(SAID[contrast.verdict], strong=contrast.is_decided)
-        rows.append(cells)
+        contrast, verdict = probe.contrast, EMPTY
+        ratios = (probe.ratio, contrast.again if contrast else None)
+        cells = [Cell(times(ratio), ratio.value) if ratio else EMPTY for ratio in ratios]
+        if contrast and contrast.verdict and not probe.why:
+            verdict = Cell(SAID[contrast.verdict], strong=contrast.is_decided)
+        rows.append([Cell(versions[probe.index]), *cells, verdict])
     step = "prediction" if any(_predicts(probe) for probe in search.probes) else "training step"
-    notes: list[Words] = [
+    note = (
         f"Each probe measured a version side by side with {versions[0]}: its time per {step}, relative to that "
-        f"(95 % interval). {versions[0]} again should take 1×.",
-    ]
+        f"(95 % interval). {versions[0]} again should take 1×."
+    )
     table = Table(["version", "takes", f"{versions[0]} again takes", "so it is"], rows)
     answer, *others = sentences(search, versions)
     title = f"{case}: {answer}" if case else answer
-    return Page(title.rstrip("."), [Section("", table=table, notes=notes, lines=others)])
+    return Page(title.rstrip("."), [Section("", table=table, notes=[note], lines=others)])
 
 
 def brief(versions: Sequence[str]) -> list[str]:
@@ -51,52 +49,49 @@ def _predicts(probe: Probe) -> bool:
 def sentences(search: Bisection, versions: Sequence[str]) -> list[str]:
     probes = f"It took {count(len(search.probes), 'probe')} to search {count(len(versions) - 1, 'version')}."
     last, fast, slow = search.probes[-1], versions[search.fast], versions[search.slow]
-    ratio = times(last.ratio) if last.ratio else "an unknown number of times"
-    name = versions[last.index]
-    of_last, seen = f"{name} takes {ratio} as long as {versions[0]}.", ""
-    if last.contrast is None or last.contrast.verdict is Verdict.INCONCLUSIVE:
-        seen = could_have_seen(last.ratio, last.effect) if not last.why else ""
     if search.outcome is SearchOutcome.FOUND:
         step = "prediction" if _predicts(last) else "step"
         change = f": a {step} takes {times(search.change)} as long as with {fast}" if search.change else ""
         return [f"{slow} is the first slow version{change}.", probes]
+    name, is_single, seen = versions[last.index], len(search.probes) == 1, ""
+    of_last = f"{name} cannot be {'compared' if is_single else 'placed'}: {last.why}."
+    if last.contrast is not None and not last.why:
+        of_last = f"{name} takes {times(last.contrast.ratio)} as long as {versions[0]}."
+        if last.contrast.verdict is Verdict.INCONCLUSIVE:
+            seen = could_have_seen(last.ratio, last.effect)
     if search.outcome is SearchOutcome.NONE:
         between = " The versions in between were not measured." if len(versions) > 2 else ""
-        answer = f"{versions[-1]} is not clearly slower than {versions[0]}.{between}"
-        return [f"{answer} {of_last} {seen}".strip(), probes]
-    if len(search.probes) == 1:
-        why = f"{name} cannot be compared: {last.why}." if last.why else of_last
-        return [f"Not decided. {why} {seen}".strip(), probes]
-    between = f"The change is after {fast} and not after {slow}."
-    unclear = f"{name} cannot be placed: {last.why}." if last.why else of_last
-    return [f"Not decided. {between} {unclear} More --rounds may decide.", probes]
+        answer = f"{versions[-1]} is not clearly slower than {versions[0]}.{between} {of_last} {seen}"
+    elif is_single:
+        answer = f"Not decided. {of_last} {seen}"
+    else:
+        answer = f"Not decided. The change is after {fast} and not after {slow}. {of_last} More --rounds may decide."
+    return [answer.strip(), probes]
 
 
 def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | None) -> Document:
     is_found = bisection.outcome is SearchOutcome.FOUND
+    tried = []
+    for probe in sorted(bisection.probes, key=lambda probe: probe.index):
+        contrast, ratio = probe.contrast, probe.ratio
+        again = contrast.again if contrast else None
+        tried.append(
+            Tried(
+                version=versions[probe.index],
+                takes_times_as_much=ratio.value if ratio else None,
+                low=ratio.low if ratio else None,
+                high=ratio.high if ratio else None,
+                verdict=(contrast and contrast.verdict) or Verdict.INCONCLUSIVE,
+                why_no_verdict=probe.why,
+                control=like(Interval, again) if again and again.has_interval else None,
+            )
+        )
     search = Search(
         outcome=bisection.outcome,
         versions=list(versions),
         last_fast=versions[bisection.fast] if is_found or bisection.fast else None,
         first_slow=versions[bisection.slow] if is_found else None,
         case=OfCase(**of_key(case)) if case else None,
-        tried=[_tried(probe, versions) for probe in sorted(bisection.probes, key=lambda probe: probe.index)],
+        tried=tried,
     )
     return Document(command=BISECT, search=search)
-
-
-def _tried(probe: Probe, versions: Sequence[str]) -> Tried:
-    contrast, ratio = probe.contrast, probe.ratio
-    again = contrast.again if contrast else None
-    control = None
-    if again is not None and again.low is not None and again.high is not None:
-        control = Interval(again.value, again.low, again.high)
-    return Tried(
-        version=versions[probe.index],
-        takes_times_as_much=ratio.value if ratio else None,
-        low=ratio.low if ratio else None,
-        high=ratio.high if ratio else None,
-        verdict=(contrast and contrast.verdict) or Verdict.INCONCLUSIVE,
-        why_no_verdict=probe.why,
-        control=control,
-    )

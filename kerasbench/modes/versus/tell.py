@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict
-from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.modes.versus import MODE
-from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, compared
+from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, versions
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
-from kerasbench.report import charts
-from kerasbench.report.command import rounds_of, scenarios_of
-from kerasbench.report.contrasts import table
+from kerasbench.report import charts, command, contrasts
 from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
 from kerasbench.report.teller import Teller, Told
 from kerasbench.report.warnings import Marks
@@ -32,6 +30,12 @@ SAYING = {
     MEMORY: "the process takes {} the memory",
     DEVICE_MEMORY: "the device holds {} as much",
 }
+COUNTED = {
+    Verdict.SLOWER: "longer in {}",
+    Verdict.FASTER: "less time in {}",
+    Verdict.SAME: "the same time in {}",
+    Verdict.INCONCLUSIVE: "{} undecided",
+}
 COLUMNS = (
     "scenario", "workload", "backend", "device", "options", "metric", "unit", "base", "head", "ratio", "low", "high",
     "verdict",
@@ -42,7 +46,7 @@ def rows(versus: Versus) -> Iterator[list[str | float | None]]:
     """Yield each number of base and head as data, in the order of COLUMNS; the ratio is of the numbers."""
     for contrast in versus.contrasts:
         row, column, metric = contrast.over.row, _common(contrast), BY_NAME[contrast.metric]
-        base, head = (place.estimate(metric.name) for place in (contrast.under, contrast.over))
+        base, head = (place.case.estimate(metric.name) for place in (contrast.under, contrast.over))
         ratio = contrast.ratio.inverse if metric.unit == RATE else contrast.ratio
         yield [
             *(row.scenario.name, row.workload.name, column.backend, column.device, column.options.label),
@@ -51,24 +55,16 @@ def rows(versus: Versus) -> Iterator[list[str | float | None]]:
         ]
 
 
-@derived
-def versions(findings: Findings) -> list[Versus]:
-    return compared(findings.summary)
-
-
 def _overall(versus: Versus) -> str:
     steps = versus.headlines
     if not steps:
         return f"Nothing was timed with both {versus.base} and {versus.head}"
-    if len(steps) == 1:
-        (step,) = steps
-        doubt = " (undecided)" if step.verdict is Verdict.INCONCLUSIVE else ""
-        case = f"{step.over.row.label} on {_called(steps)[0]}"
-        return f"{case}: {versus.head} takes {times(step.ratio)} as long as {versus.base}{doubt}"
     counts = Counter(step.verdict for step in steps)
-    words = ((Verdict.SLOWER, "longer"), (Verdict.FASTER, "less time"), (Verdict.SAME, "the same time"))
-    parts = [f"{word} in {counts[verdict]}" for verdict, word in words if counts[verdict]]
-    parts += [f"{counts[Verdict.INCONCLUSIVE]} undecided"] if counts[Verdict.INCONCLUSIVE] else []
+    if len(steps) == 1:
+        doubt = " (undecided)" if counts[Verdict.INCONCLUSIVE] else ""
+        case = f"{steps[0].over.row.label} on {_called(steps)[0]}"
+        return f"{case}: {versus.head} takes {times(steps[0].ratio)} as long as {versus.base}{doubt}"
+    parts = [words.format(counts[verdict]) for verdict, words in COUNTED.items() if counts[verdict]]
     return f"{versus.head} instead of {versus.base} takes {listed(parts)} of {len(steps)} cases"
 
 
@@ -93,10 +89,6 @@ def _chart(versus: Versus, record: Run) -> BarChart:
     return charts.bars(_overall(versus), caption, list(groups.items()))
 
 
-def sentences(versus: Versus) -> list[str]:
-    return [blanked(line) for line in (f"{_overall(versus)}.", *worse(versus), *_undecided(versus))]
-
-
 def worse(versus: Versus) -> list[str]:
     """Return a sentence for each number of the head that is worse, and for each case that it has no number of."""
     return [*(_worse(contrast) for contrast in versus.regressions if contrast.is_headline), *_unseen(versus)]
@@ -110,33 +102,31 @@ def _unseen(versus: Versus) -> list[str]:
     """Return what of that is not in the table of times: other numbers, and cases without any."""
     lines = [_worse(contrast) for contrast in versus.regressions if not contrast.is_headline]
     for pair, failure in versus.broken:
-        what = f"{versus.head} fails, {versus.base} does not: {failure.code}: {failure.cause}"
+        what = f"{versus.head} fails, {versus.base} does not: {failure.code}"
         if failure.code is Code.PARITY:
-            what = f"the results of {versus.head} differ from those of {versus.base}: {failure.cause}"
-        lines.append(f"{_case(pair)}: {what}.")
+            what = f"the results of {versus.head} differ from those of {versus.base}"
+        lines.append(f"{_case(pair)}: {what}: {failure.cause}.")
     return lines
 
 
-def _undecided(versus: Versus) -> Iterator[str]:
+def undecided(versus: Versus) -> Iterator[str]:
     """Yield what keeps a case from being decided, and what moved that the head cannot have changed."""
     for step in versus.headlines:
         if step.withheld and step.again is not None:
             yield f"{_case(step)}: undecided, because {versus.base} takes {times(step.again)} as long as itself."
     for pair in versus.pairs:
-        failure = pair.failure(pair.base)
-        if failure is not None:
+        if failure := pair.failure(pair.base):
             yield f"{_case(pair)}: not compared, because {versus.base} failed: {failure.code}: {failure.cause}."
-    for contrast in versus.moved:
-        yield (
-            f"{_case(contrast)}: do not rely on this run. Importing the backend takes {times(contrast.ratio)} as long "
-            f"with {versus.head}, though only Keras differs: something else is at work."
-        )
+    for contrast in versus.untouched:
+        if contrast.is_decided:
+            seen = f"Importing the backend takes {times(contrast.ratio)} as long with {versus.head}"
+            why = "though only Keras differs: something else is at work"
+            yield f"{_case(contrast)}: do not rely on this run. {seen}, {why}."
 
 
 def _case(case: VersionPair | Contrast) -> str:
-    if isinstance(case, Contrast):
-        return f"{case.over.row.label} {_common(case).label}"
-    return f"{case.row.label} {case.name}"
+    row, base = (case.over.row, case.under.column) if isinstance(case, Contrast) else (case.row, case.base)
+    return f"{row.label} {base.paired.label}"
 
 
 def _notes(versus: Versus) -> Iterator[Words]:
@@ -159,10 +149,10 @@ class Comparisons(Teller):
 
     def words(self, config: RunConfig) -> list[str]:
         asked = MODE.asked(config)
-        return [MODE.name, asked.base, asked.head, *scenarios_of(config)]
+        return [MODE.name, asked.base, asked.head, *command.scenarios_of(config)]
 
     def rounds(self, config: RunConfig) -> Iterator[str]:
-        yield from rounds_of(dataclasses.replace(config, control=False))  # it always has one
+        yield from command.rounds_of(dataclasses.replace(config, control=False))  # it always has one
         if (threshold := MODE.asked(config).threshold) > MINIMAL_EFFECT:
             yield from ("--threshold", f"{100 * threshold:g}%")
 
@@ -178,9 +168,9 @@ class Comparisons(Teller):
                 yield Section(
                     _overall(versus),
                     chart=_chart(versus, findings.record) if steps else None,
-                    table=table(steps, _called(steps), *headers) if steps else None,
+                    table=contrasts.table(steps, _called(steps), *headers) if steps else None,
                     notes=list(_notes(versus)) if steps else [],
-                    lines=[*_unseen(versus), *_undecided(versus)],
+                    lines=[*_unseen(versus), *undecided(versus)],
                 )
         for versus in versions(findings) if findings.mode == MODE.name else ():
             others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
@@ -188,11 +178,12 @@ class Comparisons(Teller):
             if others:
                 headers = (versus.base, f"{versus.head} takes", "metric", f"{versus.base} again takes")
                 heading = f"First step, prediction and memory: {clear} in {len(others)} numbers"
-                yield Section(heading, table=table(others, _called(others), *headers), folded=True)
+                yield Section(heading, table=contrasts.table(others, _called(others), *headers), folded=True)
 
     def sentences(self, findings: Findings) -> list[str]:
         known = versions(findings) if findings.mode == MODE.name else []
-        return [line for versus in known for line in sentences(versus)]
+        lines = [[f"{_overall(versus)}.", *worse(versus), *undecided(versus)] for versus in known]
+        return [blanked(line) for of_versus in lines for line in of_versus]
 
     def contrasts(self, findings: Findings) -> Told:
         for versus in versions(findings):

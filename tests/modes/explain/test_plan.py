@@ -1,5 +1,3 @@
-"""What an explanation measures."""
-
 import pytest
 
 from kerasbench.errors import UsageError

@@ -1,5 +1,3 @@
-"""What a race measures, and who leaves it."""
-
 import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
@@ -21,6 +19,7 @@ from kerasbench.results.run import Effort, Run, RunConfig, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs.schedule import Portion
 from kerasbench.settings import Settings
+from kerasbench.variants import malloc
 from tests import made
 from tests.scripted import CASES, THREE, FakeWorker, run
 
@@ -32,7 +31,7 @@ JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
 def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     asked = Plans().configured(Settings(["dense"], budget="10m"))
-    tries = ["backend", "device", "jit", "threads", "malloc", "steps-per-execution"]
+    tries = ["backend", "device", "jit", "malloc", "steps-per-execution", "threads"]
     assert (fastest.MODE.asked(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
     assert asked.effort == made.changed(EFFORT, budget_s=600, protocol={"predicts": False})
     named = Plans().configured(Settings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
@@ -114,9 +113,10 @@ def test_a_race_has_every_setting_with_every_other_but_for_threads_and_batches(
 def test_kept_memory_is_tried_on_a_cpu_with_glibc_where_steps_give_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
     tried = []
     for has_glibc in (True, False):
-        monkeypatch.setattr(plan, "has_glibc", lambda answer=has_glibc: answer)
+        monkeypatch.setattr(malloc, "has_glibc", lambda answer=has_glibc: answer)
         for backend, device in (("torch", made.CPU), ("torch", CUDA), ("jax", made.CPU), ("tensorflow", made.CPU)):
-            if Options(malloc="keep") in candidates(RaceConfig(tries=["malloc"]), backend, device, 0, 2):
+            known = cases.facts(Case(made.selected(), backend, device), 2)
+            if Options(malloc="keep") in candidates(RaceConfig(tries=["malloc"]), known):
                 tried.append((has_glibc, backend, device.kind))
     assert tried == [(True, "torch", "cpu"), (True, "jax", "cpu")]
 

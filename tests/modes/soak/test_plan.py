@@ -1,5 +1,3 @@
-"""What a soak measures."""
-
 import pytest
 
 from kerasbench.errors import UsageError

@@ -1,5 +1,3 @@
-"""Whether memory grew and steps became slower, by slices whose trends are known."""
-
 import dataclasses
 import random
 from pathlib import Path
@@ -10,8 +8,8 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
-from kerasbench.modes.soak.tell import TELLER, soaks
-from kerasbench.modes.soak.trend import Soak, trend
+from kerasbench.modes.soak.tell import TELLER
+from kerasbench.modes.soak.trend import Soak, soaks, trend
 from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
 from kerasbench.results.run import Run
@@ -50,11 +48,11 @@ def test_an_interval_of_a_trend_holds_the_slope_as_often_as_it_says(rng: random.
 )
 def test_what_a_soak_finds(slower: float, leak_bytes: int, grows: bool, slows: bool, rng: random.Random) -> None:
     soak = only(soaked(slower, leak_bytes, rng))
-    assert (soak.grows, soak.slows) == (grows, slows)
+    assert (soak.memory_grows, soak.becomes_slower) == (grows, slows)
     assert soak.units == pytest.approx(1_200 * 55, rel=0.01)
-    assert known(soak.slower).value == pytest.approx(slower, abs=0.06)  # 5 standard deviations
-    assert known(soak.memory).value == pytest.approx(leak_bytes, rel=0.02, abs=1)
-    assert not leak_bytes or known(soak.memory).low > 0
+    assert known(soak.slower_share).value == pytest.approx(slower, abs=0.06)  # 5 standard deviations
+    assert known(soak.memory_bytes_per_unit).value == pytest.approx(leak_bytes, rel=0.02, abs=1)
+    assert not leak_bytes or known(soak.memory_bytes_per_unit).low > 0
 
 
 def test_a_slow_down_that_is_over_before_the_trend_begins_is_named_by_its_cause(rng: random.Random) -> None:
@@ -87,8 +85,8 @@ def test_a_leak_on_a_device(on_device: float | None, grows: bool, said: str, rng
         slices = soaking(0, 0, len(known(trial.measurement).slices), rng, on_device)
         record.trials[index] = dataclasses.replace(trial, device=Device("cuda", 0, "NVIDIA H200"), measurement=slices)
     soak = only(record)
-    assert (soak.grows, soak.leaks(soak.memory)) == (grows, False)
-    bytes_a_unit = soak.device_memory and soak.device_memory.value
+    assert (soak.memory_grows, soak.leaks(soak.memory_bytes_per_unit)) == (grows, False)
+    bytes_a_unit = soak.device_memory_bytes_per_unit and soak.device_memory_bytes_per_unit.value
     assert bytes_a_unit == (None if on_device is None else pytest.approx(on_device))
     line = sentence(record)
     assert "no growth of host memory" in line and said in line and ("device memory" in line) is bool(said)

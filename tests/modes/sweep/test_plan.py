@@ -1,5 +1,3 @@
-"""What a sweep measures, and more sizes where its series cross."""
-
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -7,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.modes import sweep
 from kerasbench.modes.sweep import SweepConfig
@@ -21,7 +19,7 @@ from tests import made
 
 
 def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
-    asked = Plans().configured(Settings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], jit=["on"]))
+    asked = Plans().configured(Settings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], choices={"jit": ["on"]}))
     assert asked.options == [Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)]
     assert (sweep.MODE.asked(asked), asked.effort.protocol) == (SweepConfig(refine=True), SWEEP)
     assert Plans().configured(Settings(["dense"], quick=True)).effort == replace(QUICK, protocol=SWEEP)
@@ -30,8 +28,10 @@ def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> No
             Plans().configured(Settings(batch_sizes=["8"], widths=words))
     limited = Plans().configured(Settings(["dense"], rounds=7, control=True))
     assert (limited.effort, limited.control) == (exactly(7, SWEEP), True)
-    assert [options.batch for options in Plans().configured(Settings(["dense"])).options][-1] == 4096
-    assert {options.batch for options in Plans().configured(Settings(["dense"], widths=["1", "2"])).options} == {None}
+    assert [options.get("batch") for options in Plans().configured(Settings(["dense"])).options][-1] == 4096
+    assert {options.get("batch") for options in Plans().configured(Settings(["dense"], widths=["1", "2"])).options} == {
+        None
+    }
     sized = crossed([DEFAULT, Options(jit=False)], [1, 8], [])
     assert [options.label for options in sized] == ["batch=1", "jit=off batch=1", "batch=8", "jit=off batch=8"]
 
@@ -93,7 +93,7 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
     assert Plans().more(plan, crossing(), 100.0) is None
     limited = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
     assert [Plans().more(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)] == [False, True]
-    shared = more_sizes(summarize(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
+    shared = more_sizes(Findings.of(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
     assert {size: len(columns) for size, columns in shared.items()} == {Size(16): 3, Size(32): 3}
 
 
@@ -103,7 +103,7 @@ def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> N
         step_ms = made.trained(made.known(trial.measurement)).median_ns / made.MS
         slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
         quick.trials[number] = made.changed(trial, measurement=slices, block=1 + number // len(BACKENDS))
-    assert more_sizes(summarize(quick))
+    assert more_sizes(Findings.of(quick))
     cut_short = made.changed(crossing(), stopped_because=INTERRUPTED)
     for record in (quick, crossing(rounds=2), cut_short, crossing(planted=1e9)):
         assert Plans().more(swept_plan(), record, 100.0) is None
@@ -116,13 +116,12 @@ def trials_of(cases: Sequence[Case]) -> list[Trial]:
 def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     planned = swept_plan(budget_s=1e6)
     refined = finer(planned, crossing())
-    tried = trials_of([case for case in refined.cases if case.options.batch != 32])
-    again = resume.as_started(
-        made.changed(refined, cases=swept(refined.config.options)),
-        made.record(*tried),
-        Plans().has_more(refined.config),
-    )
-    of_size = {size: [case.backend for case in again.cases if case.options.batch == size] for size in (8, 16, 32)}
+    tried = trials_of([case for case in refined.cases if case.options.get("batch") != 32])
+    every = made.changed(refined, cases=swept(refined.config.options))
+    again = resume.as_started(every, made.record(*tried), Plans().has_more(every.config))
+    of_size = {
+        size: [case.backend for case in again.cases if case.options.get("batch") == size] for size in (8, 16, 32)
+    }
     assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
     assert resume.as_started(planned, made.record(*tried[:1]), Plans().has_more(planned.config)) is planned
 
@@ -133,7 +132,7 @@ def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have()
     planned = made.changed(planned, cases=with_controls(planned.cases))
     refined = finer(planned, crossing(1e9, third=lambda batch: math.sqrt(1e9 / 20)))
     assert not any(options.control for options in refined.config.options)  # it is asked for once, for all rows
-    further = [case for case in refined.cases if case.options.batch in (16, 32)]
+    further = [case for case in refined.cases if case.options.get("batch") in (16, 32)]
     assert "tensorflow" in {case.backend for case in further if case.options.control}
     every = made.changed(refined, cases=with_controls(swept(refined.config.options)))
     again = resume.as_started(every, made.record(*trials_of(further)), Plans().has_more(every.config))
@@ -155,7 +154,7 @@ def test_further_sizes_begin_with_what_was_measured_and_are_one_record_with_it()
 
     more = finer(planned, first)
     whole = resume.with_more(more, first, execute)
-    assert {trial.options.batch for trial in whole.trials} == {1, 8, 16, 32, 64, 512}
+    assert {trial.options.get("batch") for trial in whole.trials} == {1, 8, 16, 32, 64, 512}
     assert (whole.started, whole.stopped_because) == (first.started, first.stopped_because)
     assert whole.config == made.changed(more.config, effort=planned.effort) != more.config
     interrupted = made.changed(whole, stopped_because=INTERRUPTED, rounds_completed=1)

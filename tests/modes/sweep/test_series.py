@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerasbench.analysis.estimates import LogEstimate, estimate, judge
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.modes.sweep import series
 from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Ratios, SizeSeries, crossings, fit, sign
@@ -22,7 +23,7 @@ EFFECT = 0.03
 
 
 def only(record: Run) -> SizeSeries:
-    (sweep,) = series.swept(summarize(record))
+    (sweep,) = series.swept(Findings.of(record))
     return sweep
 
 
@@ -48,7 +49,7 @@ def test_a_series_is_a_column_over_ascending_sizes() -> None:
     assert [step.value for _, step in sweep.steps_ms(JAX)] == pytest.approx([1.0, 4.0, 20.0], rel=0.01)
     one_size = swept(jax=(4.0,))
     one_size.trials.append(made.trial(1, backend="jax"))  # which was not swept
-    assert series.swept(summarize(one_size)) == []
+    assert series.swept(Findings.of(one_size)) == []
 
 
 def test_batches_and_widths_make_a_series_each_for_what_stays_the_same() -> None:
@@ -57,7 +58,7 @@ def test_batches_and_widths_make_a_series_each_for_what_stays_the_same() -> None
         for batch in (1, 2)
         for width in (0.5, 1.0, 2.0)
     ]
-    sweeps = series.swept(summarize(made.record(*trials)))
+    sweeps = series.swept(Findings.of(made.record(*trials)))
     assert {(sweep.label, sweep.axis, len(sweep.rows)) for sweep in sweeps} == {
         *((f"dense width={width}", "batch", 2) for width in ("0.5", "1", "2")),
         *((f"dense batch={batch}", "width", 3) for batch in (1, 2)),
@@ -138,7 +139,9 @@ def test_a_case_that_failed_has_no_point_and_ends_its_series() -> None:
     assert [size for size, _ in sweep.steps_ms(JAX)] == [1, 8]
     assert (sweep.out_of_memory(JAX), sweep.out_of_memory(TORCH)) == (64, None)
     assert [sweep.size(contrast) for contrast in sweep.duels[0].contrasts] == [1, 8]
-    record.trials = [trial for trial in record.trials if trial.options.batch != 8 or trial.round == 1]  # interrupted
+    record.trials = [
+        trial for trial in record.trials if trial.options.get("batch") != 8 or trial.round == 1
+    ]  # interrupted
     assert [contrast.over.row.size for contrast in only(record).duels[0].contrasts] == [Size(1)]
 
 

@@ -1,5 +1,3 @@
-"""What a comparison of versions measures."""
-
 import dataclasses
 
 import pytest

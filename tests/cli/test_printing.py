@@ -1,9 +1,6 @@
-"""What list and doctor print."""
-
 import dataclasses
-import json
 
-from kerasbench.cli import listing
+from kerasbench.cli import printing
 from kerasbench.environments.doctor import Facts, diagnose
 from tests import made
 from tests.environments import cases
@@ -14,23 +11,20 @@ def test_a_line_for_each_workload_has_its_suite_and_what_is_known_of_it() -> Non
     first, second = entry.description.workloads
     known = dataclasses.replace(first, parameters=78_666, operations=2_400_313_344, large=True)
     entry = made.changed(entry, description={"workloads": [known, second]})
-    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in listing.as_table([entry]).splitlines()[2:]]
+    lines = [[cell.strip() for cell in line.split("|")[1:-1]] for line in printing.as_table([entry]).splitlines()[2:]]
     assert lines == [
         ["tiny", "dense", "78,666", "32", "100", "3", "2.4 G", "dense in one line. For a GPU."],
         ["tiny", "dense/tiny", "–", "32", "100", "3", "–", "dense in one line."],
     ]
-    (data,) = listing.as_data([entry])
-    assert (data["name"], data["suite"], data["file"]) == ("dense", "tiny", "dense.py")
-    assert data["workloads"][0]["operations"] == 2_400_313_344
 
 
 def test_operations_have_three_digits() -> None:
     counts = (812, 1_500, 2_837_952, 7_000_000_000_000, 9_277_242_900_480)
-    assert [listing.operations(count) for count in counts] == ["812", "1.5 k", "2.84 M", "7 T", "9.28 T"]
+    assert [printing.operations(count) for count in counts] == ["812", "1.5 k", "2.84 M", "7 T", "9.28 T"]
 
 
 def text_of(facts: Facts) -> str:
-    return listing.diagnosis_as_text(facts, diagnose(facts))
+    return printing.diagnosis(facts, diagnose(facts))
 
 
 def test_a_machine_has_a_line_for_each_backend_and_is_said_to_be_in_good_order() -> None:
@@ -63,11 +57,3 @@ def test_backends_that_are_broken_or_missing_have_rows_too() -> None:
     assert "jax 0.11.2, keras 3.15.1" in jax and "does not load" in jax
     assert "  –  " in tensorflow and "3.12.12" not in tensorflow
     assert "keras 3.15.1" in torch and "does not load" not in torch
-
-
-def test_data_hold_everything_that_was_found_out() -> None:
-    facts = cases.gone(cases.load("cuda"), "jax")
-    data = json.loads(json.dumps(listing.diagnosis_as_data(facts, diagnose(facts))))
-    (finding,) = data.pop("findings")
-    assert (finding["severity"], finding["is_command"]) == ("note", True)
-    assert data == json.loads(json.dumps(dataclasses.asdict(facts)))

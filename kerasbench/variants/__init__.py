@@ -1,0 +1,109 @@
+"""The variants: choices that make columns, one file each in this folder. A new one is one more file.
+
+The parent imports these modules too: frameworks and NumPy are imported inside of what a child calls.
+"""
+
+import importlib
+import pkgutil
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from kerasbench.backends import Backend
+from kerasbench.protocol.columns import APART, Column, Options, Value
+from kerasbench.runners import Runner
+from kerasbench.variants.variant import Variant
+
+_modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+ALL: tuple[Variant[Any], ...] = tuple(
+    thing()
+    for module in _modules
+    for thing in vars(module).values()
+    if isinstance(thing, type)
+    and issubclass(thing, Variant)
+    and thing.__module__ == module.__name__ != Variant.__module__
+)
+BY_NAME: Mapping[str, Variant[Any]] = {variant.name: variant for variant in ALL}
+# By name, of which types a value in a file may be.
+TAKES: Mapping[str, tuple[type, ...]] = {
+    "batch": (int,),
+    "control": (bool,),
+    "environment": (str,),
+    "width": (int, float),
+    **{variant.name: variant.takes for variant in ALL},
+}
+
+
+def chosen(options: Options) -> Iterator[tuple[Variant[Any], Any]]:
+    for name, value in options.choices.items():
+        yield BY_NAME[name], value
+
+
+def _is(options: Options, trait: str) -> bool:
+    return any(getattr(variant, trait) for variant, _ in chosen(options))
+
+
+def competes(column: Column) -> bool:
+    """Tell whether it is asked of a column if it is the fastest: not of what repeats another, nor of a baseline."""
+    return not column.options.control and all(variant.competes for variant, _ in chosen(column.options))
+
+
+def replaces(options: Options) -> bool:
+    """Tell whether a file of its own is measured in place of the Keras model."""
+    return _is(options, "replaces")
+
+
+def runner(options: Options) -> type[Runner]:
+    """Return what a child runs."""
+    from kerasbench.runners.keras import KerasRunner
+
+    return next((variant.runner() for variant, _ in chosen(options) if variant.replaces), KerasRunner)
+
+
+def prepares(options: Options) -> bool:
+    return _is(options, "prepares")
+
+
+def keeps_memory(options: Options) -> bool:
+    return _is(options, "keeps_memory")
+
+
+def pinned(options: Options) -> int | None:
+    """Return how many processors a child may use; None: all."""
+    return next((int(value) for variant, value in chosen(options) if variant.pins), None)
+
+
+def batch(options: Options) -> int | None:
+    """Return the batch size that a column has of its own; None: the workload's."""
+    return next((int(value) for variant, value in chosen(options) if variant.batches), None)
+
+
+def first_steps(options: Options, backend: Backend) -> int:
+    """Return how many of the first steps may be compiled anew."""
+    return max((variant.first_steps(value, backend) for variant, value in chosen(options)), default=1)
+
+
+def unrepeated(options: Options) -> Options:
+    """Return the options of the column whose computation one with these repeats to the last digit."""
+    return options.but(**dict.fromkeys(variant.name for variant, _ in chosen(options) if variant.repeats))
+
+
+def of_file(values: Mapping[str, Any]) -> Options:
+    """Return what a file says of a column; raise ValueError for what no column can have."""
+    options: dict[str, Value] = {}
+    if not isinstance(values, dict):
+        raise ValueError("no object says what is chosen for a configuration")
+    for name, value in values.items():
+        if name not in TAKES:
+            raise ValueError(f"no configuration has {name[:40]!r}")
+        if value is not None and type(value) not in TAKES[name]:
+            raise ValueError(f"{name} cannot be {str(value)[:40]!r}")
+        if not _is_default(name, value):
+            options[name] = value
+    return Options(**options)
+
+
+def _is_default(name: str, value: Any) -> bool:
+    variant = BY_NAME.get(name)
+    if name in APART or variant is None or variant.added:
+        return value is None or value is False or value == ""
+    return value is None or variant.words.get(value, value) is None

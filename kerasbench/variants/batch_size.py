@@ -1,0 +1,24 @@
+"""A batch size that ``fastest`` tries: a column of its own, where a sweep makes a row of it."""
+
+from kerasbench.protocol.requests import counts_epochs
+from kerasbench.variants.variant import FIT, CaseFacts, Variant, Written
+
+TIMES = (4, 16)  # the workload's
+
+
+class BatchSize(Variant[int]):
+    name = "batch_size"
+    takes = (int,)
+    tried, trains, batches = False, True, True
+    changes = "A larger batch changes how the model learns: compare accuracy after as many epochs first."
+
+    def said(self, value: int, backend: str) -> str:
+        return f"batch {value:,}"
+
+    def candidates(self, facts: CaseFacts) -> list[int]:
+        """Return larger ones; none is larger than an epoch."""
+        steps, batch = facts.workload.steps, facts.workload.batch
+        return [] if counts_epochs(steps) else [times * batch for times in TIMES if times <= steps]
+
+    def lines(self, value: int, backend: str, processors: str) -> list[Written]:
+        return [Written(FIT, f"model.fit(..., batch_size={value})")]

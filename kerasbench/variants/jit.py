@@ -1,0 +1,49 @@
+"""``--jit``: whether a step, or a call, is compiled as a whole."""
+
+from typing import Any, ClassVar
+
+from kerasbench.backends import Backend
+from kerasbench.names import BISECT, COLUMNS, RUN, SWEEP, VERSUS
+from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.variants.variant import COMPILE, CaseFacts, OptionSpec, Refusal, Variant, Written
+
+SWITCHES = {"jax": "jit", "tensorflow": "XLA", "torch": "torch.compile"}
+
+
+class Jit(Variant[bool]):
+    name = "jit"
+    option = OptionSpec(
+        "--jit default|on|off",
+        COLUMNS,
+        "Compile the step: on, off, or default (what each backend does).",
+        (RUN, SWEEP, VERSUS, BISECT),
+        ("default", "on", "off"),
+    )
+    words: ClassVar = {"default": None, "on": True, "off": False}
+    takes = (bool,)
+    tried, crossed = True, True
+
+    def said(self, value: bool, backend: str) -> str:
+        switch = SWITCHES.get(backend, self.name)
+        return switch if value else f"no {switch}"
+
+    def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
+        return facts.backend.no_jit(facts.device) if value else None
+
+    def candidates(self, facts: CaseFacts) -> list[bool]:
+        return [True] if facts.backend.OTHER_JIT else []
+
+    def lines(self, value: bool, backend: str, processors: str) -> list[Written]:
+        return [Written(COMPILE, f"jit_compile={value}")]
+
+    def first_steps(self, value: bool, backend: Backend) -> int:
+        return 2 if value and backend.COMPILES_AGAIN else 1
+
+    def on_model(self, value: bool, model: Any, backend: str) -> Refusal:
+        model.jit_compile = value
+        if value and not model.jit_compile:  # where tensorflow-metal is installed it does not, even for the CPU
+            return f"Keras does not compile this model on {backend} here", "leave out --jit, or say --jit off"
+        return None
+
+    def ran_as(self, value: bool, resolved: Resolved, usage: Usage) -> str:
+        return "" if resolved.jit == value else self.word(resolved.jit)

@@ -1,0 +1,54 @@
+"""``--native``: the scenario's native baseline, in the backend's own framework, without Keras."""
+
+from kerasbench.names import RUN, WHAT
+from kerasbench.runners import Runner
+from kerasbench.variants.variant import Beside, CaseFacts, OptionSpec, Refusal, Variant
+
+
+class Native(Variant[bool]):
+    name = "native"
+    option = OptionSpec(
+        "--native",
+        WHAT,
+        "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?",
+        (RUN,),
+    )
+    takes = (bool,)
+    added, competes, replaces = True, False, True
+    files = ("runners/baseline.py", "native/__init__.py", "native/{backend}.py")
+    drops = ("steps_per_execution",)  # the loop of a baseline is its own
+    beside = Beside(
+        "What does Keras cost?",
+        ("steady_step_ms", "epoch_s"),
+        (),
+        "without Keras",
+        "with Keras takes",
+        "The same model with the same weights, in Keras and in the plain framework. Bold: clearly different, by more "
+        "than {effect}. The native baseline differs in more than Keras: its data are on the device.",
+        inverse=True,
+    )
+
+    def said(self, value: bool, backend: str) -> str:
+        return "without Keras"
+
+    def runner(self) -> type[Runner]:
+        from kerasbench.runners.baseline import BaselineRunner
+
+        return BaselineRunner
+
+    def is_there(self, facts: CaseFacts) -> bool:
+        return not facts.workload.keras_only and facts.name in facts.baselines
+
+    def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
+        if facts.workload.keras_only:
+            cause = f"{facts.label} has {facts.workload.keras_only}, which a native baseline cannot have"
+            return cause, "leave out --native for this scenario"
+        scenario = facts.label.partition("/")[0]
+        if facts.name not in facts.baselines:
+            remedy = f"write native/{scenario}_{facts.name}.py as docs/your-model.md shows"
+            return f"{scenario} has no native baseline for {facts.name}", remedy
+        compiles = "jit" in facts.options and not facts.protocol.agenda.only_predicts
+        if compiles or facts.options.get("dtype", "float32") != "float32":
+            cause = "a native baseline is compiled as its framework does by default, and computes in float32"
+            return cause, "leave out --jit and --dtype with --native"
+        return None

@@ -1,0 +1,80 @@
+"""``--threads``: how many CPU cores a trial may use."""
+
+import os
+from pathlib import Path
+
+from kerasbench.backends import Backend
+from kerasbench.names import COLUMNS, TABLES
+from kerasbench.protocol.columns import CPU, Device
+from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.text import count, parse_ranges
+from kerasbench.variants.variant import SCRIPT, SHELL, START, CaseFacts, OptionSpec, Refusal, Variant, Written
+
+CPUS = Path("/sys/devices/system/cpu")
+TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
+EXPORT = {"jax": "NPROC", "torch": "OMP_NUM_THREADS"}
+ELSE = "tf.config.threading.set_intra_op_parallelism_threads({})"
+
+
+class Threads(Variant[int]):
+    name = "threads"
+    option = OptionSpec("--threads N", COLUMNS, "CPU cores that a trial may use. Default: all.", TABLES)
+    takes = (int,)
+    tried, pins = True, True
+
+    def said(self, value: int, backend: str) -> str:
+        return count(value, "thread")
+
+    def refusal(self, value: int, facts: CaseFacts) -> Refusal:
+        if value <= facts.processors:
+            return None
+        cause = f"{value} threads were asked for, this machine has {facts.processors} CPU cores"
+        return cause, f"use --threads 1 to {facts.processors}"
+
+    def candidates(self, facts: CaseFacts) -> list[int]:
+        return [facts.processors // 2] if facts.device.kind == CPU and facts.processors > 1 else []
+
+    def lines(self, value: int, backend: str, processors: str) -> list[Written]:
+        if processors:  # each a core of its own: their numbers need not follow each other
+            return [Written(START, f"taskset --cpu-list {processors} python your_script.py")]
+        # No program keeps a script on some CPU cores (macOS).
+        if variable := EXPORT.get(backend):
+            return [Written(SHELL, f"export {variable}={value}")]
+        return [Written(SCRIPT, ELSE.format(value))]
+
+    def variables(self, value: int, backend: Backend, folder: str) -> dict[str, str]:
+        return {backend.THREADS: str(value)} if backend.THREADS else {}
+
+    def before_import(self, value: int) -> None:
+        limit_processors(value)  # before a framework sizes its pools
+
+    def apply(self, value: int, backend: Backend, device: Device) -> None:
+        if backend.set_threads:
+            backend.set_threads(value)
+
+    def ran_as(self, value: int, resolved: Resolved, usage: Usage) -> str:
+        if resolved.threads is not None and resolved.threads != value:
+            return f"{resolved.threads} threads"
+        return f"{usage.processors:.1f} CPU cores busy" if usage.processors > value + TOLERANCE else ""
+
+
+def limit_processors(number: int, root: Path = CPUS) -> None:
+    """Keep this process on so many processors, each a core of its own while there are any; Linux alone can do it.
+
+    The two threads of a core share its units for computing. Their numbers may be neighbours (0 and 1), or lie half the
+    machine apart (0 and 64).
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        return
+    allowed = os.sched_getaffinity(0)
+    # The first thread of every core comes before the second thread of any.
+    thread = {cpu: sum(sibling < cpu for sibling in siblings(cpu, root) & allowed) for cpu in allowed}
+    os.sched_setaffinity(0, sorted(allowed, key=lambda cpu: (thread[cpu], cpu))[:number])
+
+
+def siblings(cpu: int, root: Path = CPUS) -> set[int]:
+    """Return all processors of a processor's core; that one alone where the kernel does not say."""
+    try:
+        return {cpu} | parse_ranges((root / f"cpu{cpu}" / "topology" / "thread_siblings_list").read_text("ascii"))
+    except (OSError, ValueError):
+        return {cpu}

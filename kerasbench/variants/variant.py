@@ -1,0 +1,177 @@
+"""What a variant is: a choice that makes a column. All that is special about one is in its file."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+
+from kerasbench.backends import Backend
+from kerasbench.names import MEASURING
+from kerasbench.protocol.columns import Device, Options, Value
+from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.runners import Runner
+
+if TYPE_CHECKING:
+    from kerasbench.protocol.measurement import Resolved, Usage
+    from kerasbench.protocol.requests import Protocol
+
+V = TypeVar("V", bound=Value)
+Refusal = tuple[str, str] | None  # cause and remedy
+
+
+@dataclass(frozen=True)
+class OptionSpec:
+    """How an option is written and described. Its name in Python is that of its field, or of its variant."""
+
+    usage: str  # the flag, and what its value is called
+    group: str
+    help: str
+    commands: tuple[str, ...] = MEASURING  # that take it
+    offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
+
+    @property
+    def flag(self) -> str:
+        return self.usage.partition(" ")[0]
+
+    @property
+    def metavar(self) -> str:
+        return self.usage.partition(" ")[2]
+
+
+class CaseFacts(NamedTuple):
+    """What is known of a case before it is measured."""
+
+    backend: Backend
+    name: str  # of the backend
+    device: Device
+    options: Options
+    label: str  # of the workload
+    workload: WorkloadDescription
+    protocol: "Protocol"
+    baselines: Collection[str]  # backends that have one
+    processors: int
+    reserved: frozenset[str] = frozenset()  # variables that kerasbench sets or heeds itself
+
+
+class Beside(NamedTuple):
+    """A table in which columns with a variant stand beside the same without it."""
+
+    title: str
+    metrics: Sequence[str]  # of models that are trained
+    calls: Sequence[str]  # where only calls are measured; none: every way to call
+    under: str  # the header of what is divided by,
+    over: str  # and of the ratio
+    note: str  # {effect}: the smallest difference that counts
+    inverse: bool = False  # the column without it is over the one with it
+    read: str = ""  # a further column: its header,
+    field: str = ""  # and which number of the configuration in force is in it
+
+
+class Written(NamedTuple):
+    """What somebody writes in order to have a choice outside of kerasbench."""
+
+    place: int
+    text: str
+
+
+SHELL, START, SCRIPT, COMPILE, FIT = range(5)  # in this order; what belongs to ``compile`` becomes one line
+
+
+class Variant(Generic[V]):
+    """A choice that makes a column.
+
+    Hooks are called where a column has the choice, and only then: by the parent before there is a child, and in the
+    child. As it stands, a variant is accepted everywhere, and changes nothing.
+    """
+
+    name: ClassVar[str]  # in files, in Python and, with dashes, in labels
+    option: ClassVar[OptionSpec | None] = None  # None: no command offers it by itself
+    words: ClassVar[Mapping[str, Any]] = {}  # what a shell says for each value; None: the default
+    takes: ClassVar[tuple[type, ...]]  # types of values that a file may hold
+
+    # What a column with it is like.
+    added: ClassVar[bool] = False  # asked for, such columns stand beside all others, and nothing is crossed with it
+    drops: ClassVar[tuple[str, ...]] = ()  # what such an added column has not
+    competes: ClassVar[bool] = True  # it may be the fastest
+    repeats: ClassVar[bool] = False  # it computes what the column without it does, to the last digit
+    replaces: ClassVar[bool] = False  # a file of its own is measured in place of the Keras model
+    prepares: ClassVar[bool] = False  # a process before the first trial leaves something in a folder
+    noted: ClassVar[bool] = False  # where it cannot be had, a warning says so, and there is no row
+    cold: ClassVar[bool] = False  # it is about the first step alone
+    keeps_memory: ClassVar[bool] = False  # freed memory stays with the process
+    batches: ClassVar[bool] = False  # its value is the size of a batch
+    pins: ClassVar[bool] = False  # its value is the number of processors that the child may use
+    beside: ClassVar[Beside | None] = None
+    files: ClassVar[tuple[str, ...]] = ()  # what its column is measured with besides; {backend} stands for its name
+
+    # What ``fastest`` does with it.
+    tried: ClassVar[bool | None] = None  # whether by default; None: it is never a candidate
+    crossed: ClassVar[bool] = False  # tried with all others that are crossed
+    trains: ClassVar[bool] = False  # it is about training alone
+    changes: ClassVar[str] = ""  # what it changes besides time
+
+    @property
+    def flag(self) -> str:
+        """Its name as a word of a shell, without dashes before it."""
+        return self.name.replace("_", "-")
+
+    def of(self, options: Options) -> V | None:
+        return cast("V | None", options.get(self.name))
+
+    def parse(self, words: Sequence[str]) -> list[V | None]:
+        """Return what words mean that are not in ``words``; raise ValueError for one that means nothing."""
+        for word in words:
+            if not word.isdecimal() or int(word) < 1:
+                raise ValueError(f"takes whole numbers from 1 on, not {word!r}")
+        return [cast("V", int(word)) for word in words]
+
+    def word(self, value: V | None) -> str:
+        """Return what a shell says for a value."""
+        if isinstance(value, bool) and not self.words:
+            return "on"
+        return next((word for word, meant in self.words.items() if meant == value), str(value))
+
+    def said(self, value: V, backend: str) -> str:
+        """Return how a sentence calls the column: ``2 threads``."""
+        raise NotImplementedError
+
+    def refusal(self, value: V, facts: CaseFacts) -> Refusal:
+        """Return why it cannot be had, and what to do; None where it can."""
+        return None
+
+    def is_there(self, facts: CaseFacts) -> bool:
+        """Tell whether there is anything to measure; where there is not, it is left out of whole suites."""
+        return True
+
+    def candidates(self, facts: CaseFacts) -> list[V]:
+        """Return the values that ``fastest`` tries."""
+        return []
+
+    def lines(self, value: V, backend: str, processors: str) -> list[Written]:
+        """Return what to write for it. ``processors``: those that it ran on, if there is a list of them."""
+        return []
+
+    def variables(self, value: V, backend: Backend, folder: str) -> dict[str, str]:
+        """Return the environment variables of the child. ``folder``: that of compiled programs."""
+        return {}
+
+    def first_steps(self, value: V, backend: Backend) -> int:
+        """Return how many steps of a new process may be compiled anew."""
+        return 1
+
+    def runner(self) -> type[Runner]:
+        """In the child, where it ``replaces`` the Keras model: what runs instead."""
+        raise NotImplementedError
+
+    def before_import(self, value: V) -> None:
+        """In the child, before the framework is there."""
+
+    def apply(self, value: V, backend: Backend, device: Device) -> None:
+        """In the child, with framework and device, before anything is built."""
+
+    def on_model(self, value: V, model: Any, backend: str) -> Refusal:
+        """In the child, on a compiled Keras model that was not run yet; return why that cannot be."""
+        return None
+
+    def ran_as(self, value: V, resolved: "Resolved", usage: "Usage") -> str:
+        """Return what was in force instead; empty: it was as asked."""
+        return ""

@@ -1,0 +1,44 @@
+"""``--warm-cache``: the column finds what earlier processes of the run have compiled."""
+
+from kerasbench.backends import Backend
+from kerasbench.names import RUN, WHAT
+from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.variants.variant import Beside, CaseFacts, OptionSpec, Refusal, Variant
+
+
+class WarmCache(Variant[bool]):
+    name = "warm_cache"
+    option = OptionSpec(
+        "--warm-cache",
+        WHAT,
+        "Also measure with a warm compilation cache: how much earlier does the first step end?",
+        (RUN,),
+    )
+    takes = (bool,)
+    added, competes, repeats, prepares, noted, cold = True, False, True, True, True, True
+    files = ("worker/caches.py",)
+    beside = Beside(
+        "What does a warm cache save?",
+        ("first_step_ms",),
+        ("compiled_call_first_ms",),
+        "cold",
+        "warm takes",
+        "Warm: a new process that finds what an earlier one has compiled. JAX keeps all that it compiles; PyTorch and "
+        "TensorFlow keep what --jit on compiles.",
+        read="files read",
+        field="cached",
+    )
+
+    def said(self, value: bool, backend: str) -> str:
+        return "warm cache"
+
+    def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
+        jit = facts.options.get("jit")
+        is_compiled = facts.backend.jit_default(facts.device) if jit is None else jit
+        return None if is_compiled else facts.backend.UNCACHED
+
+    def variables(self, value: bool, backend: Backend, folder: str) -> dict[str, str]:
+        return backend.keeping(folder)
+
+    def ran_as(self, value: bool, resolved: Resolved, usage: Usage) -> str:
+        return "nothing that an earlier process had compiled" if resolved.cached == 0 else ""

@@ -1,0 +1,112 @@
+"""What variants refuse, try and prove, and how a file keeps a choice."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from kerasbench import backends
+from kerasbench.plan import cases
+from kerasbench.protocol.columns import DEFAULT, Device, Options
+from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.results.run import RunConfig
+from kerasbench.variants import ALL, chosen, of_file, unrepeated
+from tests import made
+
+CPU, CUDA, METAL, MPS = made.CPU, Device("cuda", 1), Device("metal"), Device("mps")
+GOT = Resolved(False, "float32", ["float32"], ["float32"], "ieee", "channels_last", 2, {})
+TWO_BUSY = Usage(20, 10)
+
+
+@pytest.mark.parametrize(
+    ("asked", "different", "names"),
+    [
+        (DEFAULT, {}, []),
+        (DEFAULT, {"jit": True}, []),  # nobody asked
+        (Options(jit=True), {}, ["--jit"]),
+        (Options(dtype="mixed_bfloat16"), {}, ["--dtype"]),
+        (Options(dtype="mixed_bfloat16"), {"dtype_policy": "mixed_bfloat16", "compute_dtypes": ["bfloat16"]}, []),
+        # A scenario that names its layers' dtype itself.
+        (Options(dtype="mixed_bfloat16"), {"dtype_policy": "mixed_bfloat16"}, ["--dtype"]),
+        (Options(dtype="float64"), {"dtype_policy": "float64", "compute_dtypes": ["float64"]}, ["--dtype"]),
+        (DEFAULT, {"fp32": "tf32"}, []),
+        (Options(fp32="tf32"), {}, ["--fp32"]),
+        (Options(fp32="tf32"), {"fp32": "tf32"}, []),
+        (Options(fp32="framework-default"), {"fp32": "mixed"}, []),
+        (Options(threads=1), {}, ["--threads"]),
+        (Options(threads=1), {"threads": 1}, ["--threads"]),  # a pool of one, and two processors busy
+        (Options(threads=2), {"threads": None}, []),
+        (Options(steps_per_execution=8), {}, ["--steps-per-execution"]),
+        (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
+        (Options(malloc="keep"), {}, ["--malloc"]),
+        (Options(warm_cache=True), {"cached": 3}, []),
+        (Options(warm_cache=True), {}, ["--warm-cache"]),
+        (Options(warm_cache=True), {"cached": None}, []),
+    ],
+)
+def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, Any], names: list[str]) -> None:
+    got = dataclasses.replace(GOT, **different)
+    otherwise = [f"--{variant.flag}" for variant, value in chosen(asked) if variant.ran_as(value, got, TWO_BUSY)]
+    assert otherwise == names
+
+
+XLA_OFF = "TensorFlow keeps only what XLA has compiled, and XLA is off here"
+NOTHING_COMPILED = "torch compiles nothing without --jit on, so it leaves no cache"
+
+
+@pytest.mark.parametrize(
+    ("name", "device", "options", "cause"),
+    [
+        ("tensorflow", METAL, Options(jit=True), "XLA does not compile for Metal"),
+        ("tensorflow", METAL, Options(jit=False), ""),
+        *((name, MPS, Options(jit=True), "") for name in ("torch", "jax")),
+        ("jax", CPU, Options(warm_cache=True), ""),
+        *(("torch", CPU, Options(jit=jit, warm_cache=True), NOTHING_COMPILED) for jit in (None, False)),
+        ("torch", CPU, Options(jit=True, warm_cache=True), ""),
+        ("tensorflow", CPU, Options(warm_cache=True), XLA_OFF),
+        ("tensorflow", CPU, Options(jit=True, warm_cache=True), ""),
+        ("tensorflow", CUDA, Options(warm_cache=True), ""),
+        ("tensorflow", CUDA, Options(jit=False, warm_cache=True), XLA_OFF),
+    ],
+)
+def test_what_a_backend_cannot_do_is_refused(name: str, device: Device, options: Options, cause: str) -> None:
+    failure = cases.unsupported(cases.Case(made.selected(), name, device, options), RunConfig(), 2)
+    assert (failure.cause if failure else "") == cause
+
+
+def test_what_a_child_sets() -> None:
+    options = Options(dtype="float64", malloc="keep", threads=3, warm_cache=True)
+    sets = {
+        name: {
+            variable: value
+            for variant, chosen_value in chosen(options)
+            for variable, value in variant.variables(chosen_value, backends.get(name), "/caches").items()
+        }
+        for name in backends.names()
+    }
+    assert (sets["jax"]["NPROC"], sets["torch"]["OMP_NUM_THREADS"]) == ("3", "3")
+    assert [name for name in sets if "JAX_ENABLE_X64" in sets[name]] == ["jax"]
+    assert all(sets[name]["MALLOC_ARENA_MAX"] == "1" for name in sets)
+
+
+def test_a_file_keeps_choices_flat_and_leaves_defaults_out() -> None:
+    old = {"jit": None, "fp32": "ieee", "native": False, "control": False, "environment": "", "malloc": None}
+    assert of_file(old) == DEFAULT
+    options = Options(jit=False, width=2.0, control=True, threads=2)
+    assert of_file(dict(options)) == options
+    assert options.label == "jit=off threads=2 control=on width=2"
+    assert unrepeated(Options(malloc="keep", jit=True)) == Options(jit=True)
+
+
+@pytest.mark.parametrize("values", [{"speed": 3}, {"threads": "two"}, {"jit": 1}, {"width": "wide"}, []])
+def test_what_no_column_can_have_is_refused(values: Any) -> None:
+    with pytest.raises(ValueError, match=r"cannot be|no configuration has|no object"):
+        of_file(values)
+
+
+def test_each_is_told_apart_by_name_and_says_what_it_is() -> None:
+    names = [variant.name for variant in ALL]
+    assert names == sorted(set(names)) and len(names) > 8
+    for variant in ALL:
+        values = {bool: True, int: 2, str: next(iter(variant.words), "A=1")}
+        assert variant.said(values[variant.takes[0]], "jax")
