@@ -88,10 +88,6 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     for name, text in texts.items():
         (tmp_path / name).write_text(text)
     monkeypatch.setenv("PYTHONPATH", str(PROJECT))
-    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
-    stand_in.furnish(tmp_path)
-    for name in ("one", "two"):
-        machine(tmp_path, name)
     settings = {"ca-file": tmp_path / "ca"}
     for role in ("client", "scheduler", "worker"):
         settings |= {f"{role}.cert": tmp_path / "cert", f"{role}.key": tmp_path / "key"}
