@@ -208,6 +208,6 @@ class Eta:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 recent = spent[-RECENT:]
                 trial_s = sum(recent) / len(recent) if recent else guess_s
-                first = variants.prepares(case.options) and not spent  # a process before them fills the caches
+                first = variants.has(case.options, "prepares") and not spent  # a process before them fills the caches
                 total_s += trial_s * (first + max(0, rounds - self._rounds[case.key]))
         return total_s

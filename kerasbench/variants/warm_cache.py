@@ -1,21 +1,14 @@
 """``--warm-cache``: the column finds what earlier processes of the run have compiled."""
 
 from kerasbench.backends import Backend
-from kerasbench.names import RUN, WHAT
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import Beside, CaseFacts, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import Beside, CaseFacts, Refusal, Variant
 
 
 class WarmCache(Variant[bool]):
     name = "warm_cache"
-    option = OptionSpec(
-        "--warm-cache",
-        WHAT,
-        "Also measure with a warm compilation cache: how much earlier does the first step end?",
-        (RUN,),
-    )
-    takes = (bool,)
-    added, competes, repeats, prepares, noted, cold = True, False, True, True, True, True
+    help = "Also measure with a warm compilation cache: how much earlier does the first step end?"
+    added, repeats, prepares, noted, cold = True, True, True, True, True
     files = ("worker/caches.py",)
     beside = Beside(
         "What does a warm cache save?",

@@ -109,4 +109,4 @@ def test_each_is_told_apart_by_name_and_says_what_it_is() -> None:
     assert names == sorted(set(names)) and len(names) > 8
     for variant in ALL:
         values = {bool: True, int: 2, str: next(iter(variant.words), "A=1")}
-        assert variant.said(values[variant.takes[0]], "jax")
+        assert variant.said(values[variant.takes], "jax")
