@@ -12,29 +12,11 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any, get_args
 
-from kerasbench import variants
+from kerasbench import names, variants
 from kerasbench.errors import UsageError
-from kerasbench.names import (
-    BACKENDS,
-    BISECT,
-    CHOICE,
-    CREATE,
-    DOCTOR,
-    EXPLAIN,
-    FASTEST,
-    GROUPS,
-    MEASURING,
-    ON_OTHERS,
-    RUN,
-    SOAK,
-    SUITES,
-    SWEEP,
-    TABLES,
-    VERSUS,
-)
 from kerasbench.variants.variant import OptionSpec
 
-WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS
+WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = names.GROUPS
 PURPOSES = ("train", "predict", "predict-one")
 BUILD, BUILD_CLEARED = "build", "build-cleared"
 SOAKED = ("train", "predict", BUILD, BUILD_CLEARED)
@@ -58,16 +40,16 @@ class Settings:
     # A table: the first line of an option has what it is, the others what --help says, and who takes it.
     # fmt: off
     scenarios: list[str] = _many("--scenario PATTERN|FILE", WHAT,
-        f"{CHOICE} Default: the whole suite.", (RUN, VERSUS, BISECT))
+        f"{names.CHOICE} Default: the whole suite.", (names.RUN, names.VERSUS, names.BISECT))
     suite: str = _value("", "--suite NAME", WHAT,
-        "All scenarios of a suite: published (default), tiny or modern.", (RUN,), SUITES)
+        "All scenarios of a suite: published (default), tiny or modern.", (names.RUN,), names.SUITES)
     batch_sizes: list[str] = _many("--batch-size A..B|LIST", WHAT,
-        "1..4096 (doubled each time; default) or 1,8,64.", (SWEEP,))
+        "1..4096 (doubled each time; default) or 1,8,64.", (names.SWEEP,))
     widths: list[str] = _many("--width LIST", WHAT,
-        "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", (SWEEP,))
+        "Factors for the width of hidden layers: 0.5,1,2,4. Default: 1.", (names.SWEEP,))
     backends: list[str] = _many("--backend NAME", WHAT,
         "tensorflow, torch or jax. Default: all that are installed (doctor, env create: all three).",
-        (*MEASURING, DOCTOR, CREATE), BACKENDS)
+        (*names.MEASURING, names.DOCTOR, names.CREATE), names.BACKENDS)
     devices: list[str] = _many("--device NAME", WHAT,
         "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.", offers=("cpu", "gpu"))
     data: str = _value("synthetic", "--data KIND", WHAT,
@@ -75,57 +57,60 @@ class Settings:
     protocol: str = _value("steady", "--protocol KIND", WHAT,
         "steady (default): seconds per trial. published: every published epoch, one round. calls: no training, but "
         "model(x) eager and compiled, predict_on_batch, predict, and tokens that language models generate.",
-        (RUN,), ("steady", "published", "calls"))
+        (names.RUN,), ("steady", "published", "calls"))
     purpose: str = _value("train", "--for PURPOSE", WHAT,
         "train (default) or predict (a batch). `fastest` also takes predict-one (one sample). `soak` also takes build "
         "(build it again and again) and build-cleared (the same, with clear_session() each time).",
-        (FASTEST, SOAK), tuple(dict.fromkeys((*PURPOSES, *SOAKED))))
+        (names.FASTEST, names.SOAK), tuple(dict.fromkeys((*PURPOSES, *SOAKED))))
     tries: list[str] = _many("--try SETTING", WHAT,
         f"Settings to try: {', '.join(DEFAULT_TRIES)} (default: these), {', '.join(TRIES[len(DEFAULT_TRIES):])}.",
-        (FASTEST,), TRIES)
+        (names.FASTEST,), TRIES)
     margin: str | float = _value("5%", "--within PERCENT", WHAT,
-        "A setting that takes at most this much longer counts as equally fast. Default: 5%.", (FASTEST,))
+        "A setting that takes at most this much longer counts as equally fast. Default: 5%.", (names.FASTEST,))
     inputs: list[str] = _many("--input [NAME=]SIZE", MODEL,
         "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.")
     batch_size: int | None = _value(None, "--batch-size N", MODEL,
-        "Samples in a batch. Default: 32.", (RUN, EXPLAIN, VERSUS, BISECT, FASTEST, SOAK))
+        "Samples in a batch. Default: 32.",
+        (names.RUN, names.EXPLAIN, names.VERSUS, names.BISECT, names.FASTEST, names.SOAK))
     custom: str = _value("", "--custom FILE.py", MODEL,
         "Python file with the model's own layers and functions.")
     trust: bool = _value(False, "--trust", MODEL,
         "Trust the file: it may then run its own code and use all memory.")
     quick: bool = _value(False, "--quick", LONG,
-        "One short round: a first look, with rough intervals, without start-up and first step.", TABLES)
+        "One short round: a first look, with rough intervals, without start-up and first step.", names.TABLES)
     rounds: int | None = _value(None, "--rounds N", LONG,
         "Exactly N rounds. Default: 3 to 12, until the session's own noise is below ±2 %. `fastest`: at most N, by "
-        "default 4.", (*TABLES, FASTEST))
+        "default 4.", (*names.TABLES, names.FASTEST))
     rigorous: bool = _value(False, "--rigorous", LONG,
-        "Twelve rounds and an A/A control.", TABLES)
+        "Twelve rounds and an A/A control.", names.TABLES)
     budget: str | float | None = _value(None, "--budget TIME", LONG,
         "Time limit: 90s, 10m or 1h. No round starts that would exceed it; the first always completes.",
-        (*TABLES, FASTEST))
+        (*names.TABLES, names.FASTEST))
     minutes: float = _value(5.0, "--minutes N", LONG,
-        "Minutes that each configuration runs. Default: 5.", (SOAK,))
+        "Minutes that each configuration runs. Default: 5.", (names.SOAK,))
     threshold: str | float = _value("3%", "--threshold PERCENT", SHOW,
-        "The smallest difference that counts as faster or slower. At least 3%, the default.", (VERSUS, BISECT))
+        "The smallest difference that counts as faster or slower. At least 3%, the default.",
+        (names.VERSUS, names.BISECT))
     python: list[str] = _many("--python NAME=PATH", ENVIRONMENTS,
         "Python interpreter of a backend. torch@LABEL=PATH adds a configuration with that interpreter. Default: from "
-        "kerasbench.toml, or this one.", (*MEASURING, DOCTOR))
+        "kerasbench.toml, or this one.", (*names.MEASURING, names.DOCTOR))
     hosts: list[str] = _many("--hosts NAME", MACHINES,
         "Measure on these machines at the same time, by ssh. `here` is this one. Interpreters there: --python "
         "[HOST:]NAME=PATH. The NAME kerasbench is the Python that runs kerasbench there (default: python3).",
-        (*ON_OTHERS, DOCTOR))
+        (*names.ON_OTHERS, names.DOCTOR))
     cluster: str = _value("", "--cluster ADDRESS", MACHINES,
-        "Measure on the workers of a Dask cluster, one on each machine: tls://scheduler:8786.", (*ON_OTHERS, DOCTOR))
+        "Measure on the workers of a Dask cluster, one on each machine: tls://scheduler:8786.",
+        (*names.ON_OTHERS, names.DOCTOR))
     insecure: bool = _value(False, "--insecure", MACHINES,
         "Allow a cluster without encryption: anyone on the network can then read its data and run code on it.",
-        (*ON_OTHERS, DOCTOR))
+        (*names.ON_OTHERS, names.DOCTOR))
     results: str = _value("results", "--results DIR", FILES,
         "Folder for the result file and the tables. Default: results.")
     resume: bool = _value(False, "--resume", FILES,
-        "Continue the interrupted run in --results. With --budget TIME, run for that much longer.", (RUN,))
+        "Continue the interrupted run in --results. With --budget TIME, run for that much longer.", (names.RUN,))
     control: bool = _value(False, "--control", EXPERTS,
         "A/A control: measure one configuration of each workload twice. A difference between the two is noise.",
-        (RUN, SWEEP, EXPLAIN))
+        (names.RUN, names.SWEEP, names.EXPLAIN))
     timeout: str | float | None = _value(None, "--timeout TIME", EXPERTS,
         "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a case, "
         "then ten times what that took, at least 60 s. A soak gets ten times its minutes on top.")
@@ -154,12 +139,8 @@ SPECS: dict[str, OptionSpec] = {
 
 def options_of(command: str) -> list[str]:
     """Return the names of a command's options, in the order of their groups in ``--help``."""
-    names = [name for name, option in SPECS.items() if command in option.commands]
-    return sorted(names, key=lambda name: GROUPS.index(SPECS[name].group))
-
-
-def option(name: str) -> OptionSpec:
-    return SPECS[name]
+    taken = [name for name, option in SPECS.items() if command in option.commands]
+    return sorted(taken, key=lambda name: names.GROUPS.index(SPECS[name].group))
 
 
 def is_list(name: str) -> bool:
@@ -248,9 +229,9 @@ def _plain(name: str, value: object) -> object:
     if type(value) not in kinds and not (float in kinds and type(value) is int):
         takes = " or ".join(KINDS[kind] for kind in kinds if kind in KINDS)
         shown = repr(value) if isinstance(value, str | int | float | None) else type(value).__name__
-        raise UsageError(f"{option(name).flag} takes {takes}, not {shown}")
+        raise UsageError(f"{SPECS[name].flag} takes {takes}, not {shown}")
     return value
 
 
 def _empty(name: str) -> UsageError:
-    return UsageError(f"{option(name).flag} is empty: give it a value, or leave it out")
+    return UsageError(f"{SPECS[name].flag} is empty: give it a value, or leave it out")

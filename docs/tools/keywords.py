@@ -28,7 +28,7 @@ FILES = ("FILE.py", "DIR")  # a Path is as good as a text
 
 
 def type_of(name: str) -> str:
-    metavar, kind = settings.option(name).metavar, settings.Settings.__annotations__.get(name, bool)
+    metavar, kind = settings.SPECS[name].metavar, settings.Settings.__annotations__.get(name, bool)
     if settings.is_list(name):
         return LISTS.get(metavar, "Words")
     text = kind.__name__ if isinstance(kind, type) else str(kind)

@@ -23,8 +23,16 @@ SEVERAL_STEPS = True
 RETURNS_MEMORY = True
 CACHED = ("*-cache",)
 flush_subnormals = None
+fallbacks = None  # XLA compiles a step for one device, whole, or fails
 count_operations = None  # XLA's own analysis counts a loop's body once
 UNCACHED = None
+KEEPING = {
+    "JAX_ENABLE_COMPILATION_CACHE": "true",
+    "JAX_COMPILATION_CACHE_DIR": "{caches}",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # JAX would keep what takes a second or more
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+NO_JIT: dict[str, tuple[str, str]] = {}
 WIDE = {"JAX_ENABLE_X64": "true"}  # without it, JAX makes float32 of it
 THREADS, set_threads = "NPROC", None
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
@@ -46,25 +54,12 @@ def environment(device: Device, caches: str) -> dict[str, str]:
     }
 
 
-def keeping(caches: str) -> dict[str, str]:
-    return {
-        "JAX_ENABLE_COMPILATION_CACHE": "true",
-        "JAX_COMPILATION_CACHE_DIR": caches,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # JAX would keep what takes a second or more
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
-
-
 def requirements(target: Target) -> list[str]:
     """jax-mps pairs with the JAX of its own minor version; from 0.11 on it wants Python 3.12, always macOS 14."""
     if target.apple_silicon and target.gpu and target.macos >= MPS_MACOS:
         return ["jax-mps>=0.11,<0.12" if target.python >= (3, 12) else "jax-mps>=0.10,<0.11"]
     cuda = {13: "jax[cuda13]>=0.7", 12: "jax[cuda12]>=0.5"}
     return [cuda.get(target.cuda or 0, "jax>=0.5") if target.gpu else "jax>=0.5"]
-
-
-def no_jit(device: Device) -> None:
-    return None
 
 
 def configure(device: Device) -> None:
@@ -226,10 +221,6 @@ def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Ca
                 variable.assign(array)
 
     return running
-
-
-def fallbacks(step: Callable[[], object]) -> dict[str, int]:
-    return {}  # XLA compiles a step for one device, whole, or fails
 
 
 def fp32() -> str:

@@ -26,6 +26,8 @@ SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
 RETURNS_MEMORY = True
 CACHED = ("aotautograd/*/*", "fxgraph/*/*/*")
 UNCACHED = ("torch compiles nothing without --jit on, so it leaves no cache", "--jit on --warm-cache")
+KEEPING: dict[str, str] = {}  # its compiler always keeps what it has compiled
+NO_JIT: dict[str, tuple[str, str]] = {}
 WIDE: dict[str, str] = {}
 THREADS, set_threads = "OMP_NUM_THREADS", None
 MIXED = "mixed"  # by operation: torch multiplies in full by default, and convolves in TF32
@@ -49,17 +51,9 @@ def environment(device: Device, caches: str) -> dict[str, str]:
     return variables
 
 
-def keeping(caches: str) -> dict[str, str]:
-    return {}  # its compiler always keeps what it has compiled
-
-
 def requirements(target: Target) -> list[str]:
     """Since 2.11, torch's Linux wheels are built for CUDA 13."""
     return ["torch>=2.6,<2.11" if target.gpu and target.cuda == 12 else "torch>=2.6"]
-
-
-def no_jit(device: Device) -> None:
-    return None
 
 
 def configure(device: Device) -> None:

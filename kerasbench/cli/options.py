@@ -109,7 +109,7 @@ class ByPurpose(click.Command):
 
         options: list[click.Parameter] = []
         for name in settings.options_of(self.name):
-            option, default = settings.option(name), settings.default(name)
+            option, default = settings.SPECS[name], settings.default(name)
             value: dict[str, Any] = {"multiple": True} if settings.is_list(name) else {"default": default}
             if name in ("rounds", "batch_size"):
                 value["type"] = int

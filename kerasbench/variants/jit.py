@@ -22,7 +22,7 @@ class Jit(Variant[bool]):
         return switch if value else f"no {switch}"
 
     def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
-        return facts.backend.no_jit(facts.device) if value else None
+        return facts.backend.NO_JIT.get(facts.device.platform) if value else None
 
     def candidates(self, facts: CaseFacts) -> list[bool]:
         return [True] if facts.backend.OTHER_JIT else []

@@ -31,7 +31,7 @@ class WarmCache(Variant[bool]):
         return None if is_compiled else facts.backend.UNCACHED
 
     def variables(self, value: bool, backend: Backend, folder: str) -> dict[str, str]:
-        return backend.keeping(folder)
+        return {name: text.format(caches=folder) for name, text in backend.KEEPING.items()}
 
     def ran_as(self, value: bool, resolved: Resolved, usage: Usage) -> str:
         return "nothing that an earlier process had compiled" if resolved.cached == 0 else ""

@@ -338,7 +338,7 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
         if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read
             findings.vanishing = runner.vanishing()
     if trial.trains and request.protocol.agenda.trains:
-        findings.fallbacks = backend.fallbacks(lambda: train.first_step(runner))
+        findings.fallbacks = backend.fallbacks(lambda: train.first_step(runner)) if backend.fallbacks else {}
 
 
 def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
