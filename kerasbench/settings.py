@@ -26,11 +26,12 @@ TRIES = (*DEFAULT_TRIES, *(name for name, by_default in _tried.items() if not by
 
 
 def _many(usage: str, group: str, text: str, *more: Any, **named: Any) -> Any:
-    return field(default_factory=list, metadata={"option": OptionSpec(usage, group, text, *more, **named)})
+    return field(default_factory=list, metadata={"option": OptionSpec(usage, group, text, *more, many=True, **named)})
 
 
 def _value(default: object, usage: str, group: str, text: str, *more: Any, **named: Any) -> Any:
-    return field(default=default, metadata={"option": OptionSpec(usage, group, text, *more, **named)})
+    option = OptionSpec(usage, group, text, *more, default=default, **named)
+    return field(default=default, metadata={"option": option})
 
 
 @dataclass(frozen=True)
@@ -135,6 +136,7 @@ OF_VARIANTS = {variant.name: variant.option for variant in variants.ALL if varia
 SPECS: dict[str, OptionSpec] = {
     field.name: field.metadata["option"] for field in dataclasses.fields(Settings) if "option" in field.metadata
 } | OF_VARIANTS
+MANY = {name for name, option in SPECS.items() if option.many}
 
 
 def options_of(command: str) -> list[str]:
@@ -143,23 +145,11 @@ def options_of(command: str) -> list[str]:
     return sorted(taken, key=lambda name: names.GROUPS.index(SPECS[name].group))
 
 
-def is_list(name: str) -> bool:
-    if name in OF_VARIANTS:
-        return bool(SPECS[name].metavar)
-    return Settings.__dataclass_fields__[name].default_factory is list
-
-
-def default(name: str) -> object:
-    if name in OF_VARIANTS:
-        return None if is_list(name) else False
-    return Settings.__dataclass_fields__[name].default
-
-
 def value(asked: Settings, name: str) -> Any:
     """Return what was said of an option, or of a variant."""
     if name not in OF_VARIANTS:
         return getattr(asked, name)
-    return asked.choices.get(name, []) if is_list(name) else name in asked.choices
+    return asked.choices.get(name, []) if name in MANY else name in asked.choices
 
 
 def settings(command: str, given: Mapping[str, object], **arguments: object) -> Settings:
@@ -181,10 +171,10 @@ def settings(command: str, given: Mapping[str, object], **arguments: object) -> 
             raise TypeError(f"{command}() got an unexpected keyword argument {name!r}{guess}")
     said = {**given, **arguments}
     values: dict[str, Any] = {
-        name: words(name, value) if is_list(name) else _plain(name, value) for name, value in said.items()
+        name: words(name, value) if name in MANY else _plain(name, value) for name, value in said.items()
     }
     choices = {name: values.pop(name) for name in said if name in OF_VARIANTS}
-    asked = {name: value if is_list(name) else [""] for name, value in choices.items() if value}
+    asked = {name: value if name in MANY else [""] for name, value in choices.items() if value}
     return Settings(**values, choices=asked)
 
 
@@ -218,7 +208,7 @@ KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number",
 
 def _plain(name: str, value: object) -> object:
     """Return the value of an option that has one, as its field has it; raise UsageError for one of another type."""
-    if isinstance(value, str) and not value and default(name) != "":
+    if isinstance(value, str) and not value and name in SPECS and SPECS[name].default != "":
         raise _empty(name)
     kind = bool if name in OF_VARIANTS else Settings.__dataclass_fields__[name].type
     kinds = get_args(kind) or (kind,)

@@ -166,17 +166,10 @@ def runtime_view() -> list[str]:
     return sorted(f"{place.platform}:{place.id}" for place in {*jax.devices(), *jax.numpy.zeros(()).devices()})
 
 
-def peak_device_bytes(device: Device) -> int | None:
-    return _counted(device, "peak_bytes_in_use")
-
-
-def live_device_bytes(device: Device) -> int | None:
-    return _counted(device, "bytes_in_use")
-
-
-def _counted(device: Device, what: str) -> int | None:
+def device_bytes(device: Device, peak: bool) -> int | None:
     import jax
 
+    what = "peak_bytes_in_use" if peak else "bytes_in_use"
     try:
         counters = jax.devices()[0].memory_stats() if device.platform != CPU else None
     except Exception:  # a plug-in without counters: no reason to lose a trial

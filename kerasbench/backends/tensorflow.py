@@ -156,21 +156,13 @@ def runtime_view() -> list[str]:
     return gpus or ["cpu:0"]
 
 
-def peak_device_bytes(device: Device) -> int | None:
-    return _counted(device, "peak")
-
-
-def live_device_bytes(device: Device) -> int | None:
-    return _counted(device, "current")
-
-
-def _counted(device: Device, what: str) -> int | None:
+def device_bytes(device: Device, peak: bool) -> int | None:
     import tensorflow as tf
 
     if device.kind == CPU:
         return None
     try:
-        return int(tf.config.experimental.get_memory_info("GPU:0")[what])
+        return int(tf.config.experimental.get_memory_info("GPU:0")["peak" if peak else "current"])
     except Exception:  # a pluggable device without counters: no reason to lose a trial
         return None
 

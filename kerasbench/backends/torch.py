@@ -161,23 +161,15 @@ def runtime_view() -> list[str]:
     return [place if ":" in place else f"{place}:0"]
 
 
-def peak_device_bytes(device: Device) -> int | None:
+def device_bytes(device: Device, peak: bool) -> int | None:
     import torch
 
     if device.platform in CUDA_FAMILY:
-        return int(torch.cuda.max_memory_allocated())
+        return int(torch.cuda.max_memory_allocated() if peak else torch.cuda.memory_allocated())
     if device.platform == "mps":
         # No peak counter: the driver's pool grows to the peak, and nothing here gives any of it back.
-        return int(torch.mps.driver_allocated_memory())
+        return int(torch.mps.driver_allocated_memory() if peak else torch.mps.current_allocated_memory())
     return None
-
-
-def live_device_bytes(device: Device) -> int | None:
-    import torch
-
-    if device.platform in CUDA_FAMILY:
-        return int(torch.cuda.memory_allocated())
-    return int(torch.mps.current_allocated_memory()) if device.platform == "mps" else None
 
 
 def on_device(arrays: Any) -> Any:

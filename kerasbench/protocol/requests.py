@@ -135,8 +135,6 @@ class Protocol:
 
 @dataclass(frozen=True)
 class TrialRequest:
-    """Measure one trial."""
-
     scenario: str
     file: str  # a scenario's, a saved model's, or a name such as keras.applications.ResNet50
     file_hash: str

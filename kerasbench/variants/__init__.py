@@ -13,15 +13,9 @@ from kerasbench.protocol.columns import APART, Column, Options, Value
 from kerasbench.runners import Runner
 from kerasbench.variants.variant import Variant
 
-_modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
-ALL: tuple[Variant[Any], ...] = tuple(
-    thing()
-    for module in _modules
-    for thing in vars(module).values()
-    if isinstance(thing, type)
-    and issubclass(thing, Variant)
-    and thing.__module__ == module.__name__ != Variant.__module__
-)
+for _file in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_file.name}")
+ALL: tuple[Variant[Any], ...] = tuple(kind() for kind in Variant.__subclasses__())
 BY_NAME: Mapping[str, Variant[Any]] = {variant.name: variant for variant in ALL}
 # By name, of which types a value in a file may be.
 TAKES: Mapping[str, tuple[type, ...]] = {

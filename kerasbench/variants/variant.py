@@ -1,7 +1,7 @@
 """What a variant is: a choice that makes a column. All that is special about one is in its file."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args
 
 from kerasbench.backends import Backend
@@ -20,13 +20,16 @@ Refusal = tuple[str, str] | None  # cause and remedy
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """How an option is written and described. Its name in Python is that of its field, or of its variant."""
+    """Its name in Python is that of its field, or of its variant."""
 
     usage: str  # the flag, and what its value is called
     group: str
     help: str
     commands: tuple[str, ...] = MEASURING  # that take it
     offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
+    _: KW_ONLY
+    many: bool = False  # it takes several values
+    default: object = None  # of one that takes one
 
     @property
     def flag(self) -> str:
@@ -119,7 +122,8 @@ class Variant(Generic[V]):
     def option(self) -> OptionSpec | None:
         group, commands = (WHAT, (RUN,)) if self.added else (COLUMNS, self.commands)
         usage = f"--{self.flag} {self.metavar}".rstrip()
-        return OptionSpec(usage, group, self.help, commands, tuple(self.words)) if self.help else None
+        kind = {"many": True} if self.metavar else {"default": False}
+        return OptionSpec(usage, group, self.help, commands, tuple(self.words), **kind) if self.help else None
 
     def parse(self, words: Sequence[str]) -> list[V | None]:
         """Return what words mean that are not in ``words``; raise ValueError for one that means nothing."""

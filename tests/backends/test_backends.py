@@ -273,7 +273,7 @@ def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.
 
     def counted(device: Device, *names: str) -> list[tuple[int | None, int | None]]:
         modules = list(map(backends.get, names or backends.names()))
-        return [(module.peak_device_bytes(device), module.live_device_bytes(device)) for module in modules]
+        return [(module.device_bytes(device, True), module.device_bytes(device, False)) for module in modules]
 
     assert counted(CUDA) == [(7, 4), (8, 5), (9, 6)]
     assert counted(MPS, "torch") == [(11, 10)]
