@@ -63,10 +63,9 @@ def requirements(target: Target) -> list[str]:
 
 
 def configure(device: Device) -> None:
-    """Initialise the platform now: a missing one is a clear error here, and an empty one inside a Keras operation.
+    """Initialise the platform now: where it is missing, JAX says so here, and less clearly inside a Keras operation.
 
-    JAX passes over ``cuda`` without a word where the system shows no NVIDIA GPU, and would go on with the CPU, the next
-    in its list: RuntimeError.
+    It passes over ``cuda`` without a word where it sees no NVIDIA GPU, and would go on with the CPU: RuntimeError.
     """
     import jax
 
@@ -103,10 +102,9 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
-    """Wait for every array of the training state.
+    """In the middle of a ``fit`` the training state is in ``_jax_state``, and the variables are empty.
 
-    In the middle of a ``fit`` the state is in ``_jax_state`` and the variables are empty. Its leaves are taken out
-    by hand: on Keras' own containers ``jax.block_until_ready`` silently does nothing.
+    Its leaves are taken out by hand: on Keras' own containers ``jax.block_until_ready`` silently does nothing.
     """
     import jax
 
@@ -157,10 +155,7 @@ def placement(tensor: Any) -> str:
 
 
 def runtime_view() -> list[str]:
-    """Return the default platform's devices, and where a new array lies: a scenario may have set another default.
-
-    The CPU client that a trial on a GPU has beside it (``environment``) is in neither.
-    """
+    """A scenario may have set another default. The CPU beside a GPU (``environment``) is not in it."""
     import jax
 
     return sorted(f"{place.platform}:{place.id}" for place in {*jax.devices(), *jax.numpy.zeros(()).devices()})
@@ -227,7 +222,7 @@ def fp32() -> str:
 
 
 def threads() -> int | None:
-    """Return the size of the CPU client's pool: NPROC where it is set, else one for each CPU core that may be used."""
+    """The CPU client's pool has one for each CPU core that may be used, unless NPROC is set."""
     return int(os.environ.get("NPROC", processors()))
 
 

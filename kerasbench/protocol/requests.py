@@ -72,10 +72,8 @@ def too_few_executions(steps_per_epoch: int, steps_per_execution: int) -> str:
     """Say that an epoch that is not counted as a whole has too few executions for slices; empty where it has enough."""
     if counts_epochs(steps_per_epoch) or not counts_epochs(steps_per_epoch // steps_per_execution):
         return ""
-    return (
-        f"an epoch has {steps_per_epoch} steps: too few for {MIN_STEPS_FOR_SLICES} executions of "
-        f"{steps_per_execution} steps"
-    )
+    needed = f"{MIN_STEPS_FOR_SLICES} executions of {steps_per_execution} steps"
+    return f"an epoch has {steps_per_epoch} steps: too few for {needed}"
 
 
 TURNS_FOR_ONE = 9  # of a column in a long block, for one of its control, which is to stay as fresh as it was

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Resolved, Usage
@@ -11,8 +12,6 @@ from kerasbench.variants.variant import SCRIPT, SHELL, START, CaseFacts, Refusal
 
 CPUS = Path("/sys/devices/system/cpu")
 TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
-EXPORT = {"jax": "NPROC", "torch": "OMP_NUM_THREADS"}
-ELSE = "tf.config.threading.set_intra_op_parallelism_threads({})"
 
 
 class Threads(Variant[int]):
@@ -36,9 +35,9 @@ class Threads(Variant[int]):
         if processors:  # each a core of its own: their numbers need not follow each other
             return START, f"taskset --cpu-list {processors} python your_script.py"
         # No program keeps a script on some CPU cores (macOS).
-        if variable := EXPORT.get(backend):
+        if variable := backends.get(backend).THREADS:
             return SHELL, f"export {variable}={value}"
-        return SCRIPT, ELSE.format(value)
+        return SCRIPT, f"tf.config.threading.set_intra_op_parallelism_threads({value})"
 
     def variables(self, value: int, backend: Backend, folder: str) -> dict[str, str]:
         return {backend.THREADS: str(value)} if backend.THREADS else {}
