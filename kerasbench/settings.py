@@ -1,8 +1,4 @@
-"""The options of a run, each declared here once: for the command line, for Python, and for their documentation.
-
-``cli/options.py`` makes options of a shell of them, ``docs/tools/keywords.py`` the types of Python's keywords, and
-``plan/configure.py`` what is to be measured.
-"""
+"""The options of a run: declared for ``cli/options.py``, ``docs/tools/keywords.py`` and ``plan/configure.py``."""
 
 import dataclasses
 import os
@@ -146,7 +142,6 @@ def options_of(command: str) -> list[str]:
 
 
 def value(asked: Settings, name: str) -> Any:
-    """Return what was said of an option, or of a variant."""
     if name not in OF_VARIANTS:
         return getattr(asked, name)
     return asked.choices.get(name, []) if name in MANY else name in asked.choices
@@ -179,10 +174,9 @@ def settings(command: str, given: Mapping[str, object], **arguments: object) -> 
 
 
 def words(name: str, given: object) -> list[str]:
-    """Return the words of an option that can be given several times; raise UsageError for an empty one alone.
+    """Return one value, several, or values with commas as words; of a mapping ``key=value``.
 
-    They are one value, several, or values with commas; of a mapping ``key=value``. A file with a comma in its path is
-    one word, and so is that of an interpreter or a folder behind ``torch=``.
+    A path with a comma is one word, also behind ``torch=``. An empty word alone raises UsageError.
     """
     if given is None:
         return []
@@ -207,7 +201,6 @@ KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number",
 
 
 def _plain(name: str, value: object) -> object:
-    """Return the value of an option that has one, as its field has it; raise UsageError for one of another type."""
     if isinstance(value, str) and not value and name in SPECS and SPECS[name].default != "":
         raise _empty(name)
     kind = bool if name in OF_VARIANTS else Settings.__dataclass_fields__[name].type

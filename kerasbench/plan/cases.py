@@ -156,7 +156,6 @@ def make(
 
 
 def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failure]]) -> list[str]:
-    """Say which columns that are no rows there are not, and which cards another one of their model stands for."""
     notices = [
         f"{case.column.label} is not measured: {failure.cause}; {failure.remedy}"
         for case, failure in failures
@@ -253,7 +252,6 @@ def _devices(config: RunConfig, environment: Environment, seen: Seen, choices: C
 
 
 def differing_keras(probes: Probes) -> list[str]:
-    """Say so where backends have different versions of keras: their columns then differ by more than the backend."""
     versions = {
         environment.backend: report.versions.get("keras", "")
         for environment, report in probes.items()

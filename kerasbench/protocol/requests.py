@@ -19,7 +19,7 @@ UNFIT = re.compile(r"[^\w.-]")  # letters and digits of all scripts are fit
 
 @dataclass(frozen=True)
 class Input:
-    """The shape of one input, as ``--input tokens=128:int32`` has it."""
+    """As ``--input tokens=128:int32`` has it."""
 
     name: str  # empty for the only input
     shape: list[int]  # without the samples, or with 1 for them

@@ -38,7 +38,7 @@ def has(options: Options, trait: Literal["added", "keeps_memory", "noted", "prep
 
 
 def competes(column: Column) -> bool:
-    """Tell whether it is asked of a column if it is the fastest: not of what repeats another, nor of a baseline."""
+    """Tell whether it is asked of a column if it is the fastest."""
     return not column.options.control and not has(column.options, "added")
 
 
