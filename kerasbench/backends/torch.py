@@ -93,10 +93,10 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
-    """Wait for all streams; on MPS for an operation behind all others, which aborts nothing that Keras does meanwhile.
+    """Wait for all streams; on MPS for an operation behind all others.
 
-    Keras' pool thread copies logs to the host. ``torch.mps.synchronize()`` ends the stream's command buffer outside
-    of the stream's queue, so that Metal may abort the process (pytorch issue 197805, pull request 197836).
+    While Keras' pool thread copies logs to the host, ``torch.mps.synchronize()`` may have Metal abort the process: it
+    ends the stream's command buffer outside of the stream's queue (pytorch issue 197805, pull request 197836).
     """
     import torch
 

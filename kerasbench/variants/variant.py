@@ -2,17 +2,15 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args
 
 from kerasbench.backends import Backend
 from kerasbench.names import COLUMNS, MEASURING, RUN, TABLES, WHAT
 from kerasbench.protocol.columns import Device, Options, Value
 from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.protocol.requests import Protocol
 from kerasbench.runners import Runner
-
-if TYPE_CHECKING:
-    from kerasbench.protocol.measurement import Resolved, Usage
-    from kerasbench.protocol.requests import Protocol
 
 V = TypeVar("V", bound=Value)
 Refusal = tuple[str, str] | None  # cause and remedy
@@ -49,7 +47,7 @@ class CaseFacts(NamedTuple):
     options: Options
     label: str  # of the workload
     workload: WorkloadDescription
-    protocol: "Protocol"
+    protocol: Protocol
     baselines: Collection[str]  # backends that have one
     processors: int
     reserved: frozenset[str] = frozenset()  # variables that kerasbench sets or heeds itself
@@ -180,6 +178,6 @@ class Variant(Generic[V]):
         """In the child, on a compiled Keras model that was not run yet; return why that cannot be."""
         return None
 
-    def ran_as(self, value: V, resolved: "Resolved", usage: "Usage") -> str:
+    def ran_as(self, value: V, resolved: Resolved, usage: Usage) -> str:
         """Return what was in force instead; empty: it was as asked."""
         return ""
