@@ -103,7 +103,7 @@ def launched(
 
     policy = BlockPolicy(orders, is_enough, partial(sizes.sizes_of, protocol, workload), lambda: True)
     outcomes, measured = [], {}
-    for place, outcome in enumerate(block.measure(members, policy, lambda event: None, alone)):
+    for place, outcome in enumerate(block.measure(members, policy, lambda event: None, alone, {})):
         if outcome is None or outcome.measurement is None:
             raise RuntimeError(f"{columns[place].name}: {outcome and outcome.failure}")
         outcomes.append(outcome)

@@ -20,6 +20,7 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 
@@ -66,6 +67,7 @@ def child(backend_name: str, mode: str, file: str, workload_name: str) -> None:
     scenario, _ = load(Path(file))
     request = TrialRequest("", file, "", workload_name, backend_name, CPU, 0, "synthetic", Protocol())
     runner = KerasRunner(backend, request)
+    runner.load(lambda phase: nullcontext())
     runner.build(scenario, prepare(scenario, scenario.workload(workload_name), 0))
     study = steps_study if mode == "steps" else epochs_study
     study(runner, scenario.workload(workload_name))

@@ -64,10 +64,7 @@ def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
 
 
 def require_supported(platform: str = sys.platform) -> None:
-    """Raise UnsupportedSystem on Windows, and on a Linux without /proc. It is first: other modules do not load there.
-
-    Windows has no process groups, file locks and signals as they are used here.
-    """
+    """Raise UnsupportedSystem on Windows, and on a Linux without /proc: first, as other modules do not load there."""
     if platform == "win32":
         raise UnsupportedSystem("Windows is not supported: run it on Linux or macOS, or in WSL on Windows")
     if platform == "linux" and not os.path.exists("/proc/meminfo"):

@@ -45,18 +45,18 @@ def steady() -> Runs:
     return [run(*dense, *made.in_blocks({JAX: 9.0, TORCH: 5.0}, made.steps, name="conv", first=3))]
 
 
-def quick() -> Runs:
+def run_quick() -> Runs:
     asked = {"scenarios": ["my model.keras"], "effort": results.QUICK}  # a name that a shell would take apart
     return [run(*bare(made.in_blocks({JAX: 2.0, TORCH: 3.0}, rounds=[1])), rounds=1, config=asked)]
 
 
-def one_round() -> Runs:
+def run_one_round() -> Runs:
     """One after another, so that one round has no interval."""
     alone = [made.trial(backend=backend, found=made.steps(ms)) for backend, ms in (("jax", 2.0), ("torch", 3.0))]
     return [run(*alone, rounds=1, config={"effort": exactly(1)})]
 
 
-def published() -> Runs:
+def run_published() -> Runs:
     def measured(step_ms: float, seed: int) -> Measurement:
         epochs_ns = [int(ms * 100 * made.MS) for ms in (4 * step_ms, *made.wobbling(step_ms, seed, 2))]
         history = {"loss": [2.0, 1.0, 0.5], "accuracy": [0.5, 0.7, 0.9], "val_accuracy": [0.5, 0.6, 0.8]}
@@ -68,7 +68,7 @@ def published() -> Runs:
     return [run(*trials, rounds=1, config={"effort": results.PUBLISHED})]
 
 
-def calls() -> Runs:
+def run_calls() -> Runs:
     """Calls in every way, and texts of which each token takes a little longer than the one before."""
 
     def texts(way: str, ms: float, prompt_ms: float, seed: int) -> Generation:
@@ -91,7 +91,7 @@ def calls() -> Runs:
     return [made.untrained(run(*bare(made.in_blocks(columns, measured)), config={"effort": effort}))]
 
 
-def prediction_only() -> Runs:
+def run_prediction_only() -> Runs:
     def measured(ms: float, seed: int) -> Measurement:
         calls = [made.latency(1, made.wobbling(ms / 2, seed)), made.latency(32, made.wobbling(ms, seed + 1))]
         return dataclasses.replace(made.predicting(), prediction=calls)
@@ -172,7 +172,7 @@ def with_first_step(ms: float, seed: int) -> Measurement:
     return made.changed(made.steps(ms, seed), training={"first_step_ns": int(100 * ms * made.MS)})
 
 
-def race() -> Runs:
+def fastest() -> Runs:
     fast, even = (Column("jax", "cpu", Options(steps_per_execution=count)) for count in (8, 32))
     larger, bfloat = torch(batch_size=128), torch(dtype="mixed_bfloat16", threads=1)
 
@@ -184,9 +184,9 @@ def race() -> Runs:
     return [run(*bare(trials), rounds=4, config=modes.fastest.MODE.configured(RunConfig(effort=EFFORT), own))]
 
 
-def race_without_a_winner() -> Runs:
+def fastest_open() -> Runs:
     """Ended after a round, in which two are nearly alike."""
-    (over,) = race()
+    (over,) = fastest()
     first = [trial for trial in over.trials if trial.round == 1]
     return [dataclasses.replace(over, trials=first, rounds_completed=1, stopped_because=results.INTERRUPTED)]
 
@@ -220,7 +220,7 @@ def soak() -> Runs:
     ]
 
 
-def variants() -> Runs:
+def run_variants() -> Runs:
     columns = {
         TORCH: 3.0,
         torch(jit=True): 2.0,
@@ -237,7 +237,7 @@ def variants() -> Runs:
     return [run(*bare(made.in_blocks(columns, with_first_step)), config={"control": True})]
 
 
-def devices() -> Runs:
+def run_devices() -> Runs:
     tf32 = Column("torch", "gpu", Options(fp32="tf32"))
     columns = {TORCH: 9.0, TORCH_GPU: 1.0, TORCH_SECOND_GPU: 1.1, tf32: 0.8, JAX: 6.0, JAX_GPU: 1.02}
     trials = made.in_blocks(columns, made.steps)
@@ -245,7 +245,7 @@ def devices() -> Runs:
     return [run(*noisy(trials, *silent), machine={"identifier": "m1", "gpus": ["NVIDIA H200", "NVIDIA H200"]})]
 
 
-def environments() -> Runs:
+def run_environments() -> Runs:
     """Interpreters with labels, that nobody compares as versions."""
     labelled = [Column(backend, "cpu", Options(environment=name)) for backend in ("jax", "torch") for name in "ab"]
     return [run(*bare(made.in_blocks(dict(zip(labelled, (2.0, 2.1, 3.0, 3.3), strict=True)), made.steps)))]
@@ -394,32 +394,13 @@ def over_time(torch_ms: Sequence[float], first_day: int = 1, keras: str = "", **
     return runs
 
 
-def of_schema_5() -> Runs:
+def file_of_schema_5() -> Runs:
     return [load(Path(__file__).parent / "golden" / "schema_5.json")]
 
 
-RUNS: Mapping[str, Callable[[], Runs]] = {
-    "run": steady,
-    "run_quick": quick,
-    "run_one_round": one_round,
-    "run_published": published,
-    "run_calls": calls,
-    "run_prediction_only": prediction_only,
-    "run_variants": variants,
-    "run_devices": devices,
-    "run_environments": environments,
-    "sweep": sweep,
-    "explain": explain,
-    "versus": versus,
-    "fastest": race,
-    "fastest_open": race_without_a_winner,
-    "soak": soak,
-    "warnings": warnings,
-    "failures": failures,
-    "all_failed": all_failed,
-    "interrupted": interrupted,
-    "resumed": resumed,
-    "merged": merged,
-    "machines": machines,
-    "file_of_schema_5": of_schema_5,
-}
+MADE: Sequence[Callable[[], Runs]] = (
+    *(run_quick, run_one_round, run_published, run_calls, run_prediction_only, run_variants, run_devices),
+    *(run_environments, sweep, explain, versus, fastest, fastest_open, soak, warnings, failures, all_failed),
+    *(interrupted, resumed, merged, machines, file_of_schema_5),
+)
+RUNS: Mapping[str, Callable[[], Runs]] = {"run": steady} | {runs.__name__: runs for runs in MADE}

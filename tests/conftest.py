@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 
+from kerasbench.cli import main
 from kerasbench.processes.variables import PASSED_ON
 from kerasbench.protocol.columns import processors
 from kerasbench.results.store import Store
@@ -30,20 +31,12 @@ def private(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keep descriptions out of the user's cache folder; they are remembered by what they describe."""
+def _apart(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    # Descriptions, which are remembered by what they describe, stay out of the user's cache folder.
     monkeypatch.setattr("platformdirs.user_cache_dir", lambda name: str(private))
-
-
-@pytest.fixture(autouse=True)
-def _own_lock(private: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let unit tests run beside a measurement, and none wait for what another has left."""
+    # Unit tests run beside a measurement, and none waits for what another has left.
     monkeypatch.setattr("kerasbench.host.lock.LOCK", private / f"{next(NUMBERS)}.lock")
-
-
-@pytest.fixture(autouse=True)
-def _coverage_of_children(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let coverage into the children of the tests: those of users have nothing of it."""
+    # Coverage gets into the children of the tests: those of users have nothing of it.
     monkeypatch.setattr("kerasbench.processes.variables.PASSED_ON", (*PASSED_ON, "COVERAGE_*"))
 
 
@@ -53,6 +46,35 @@ def _untraced(request: pytest.FixtureRequest) -> Iterator[None]:
     traced = request.node.get_closest_marker("real") is None or request.node.get_closest_marker("traced")
     with nullcontext() if traced else untraced():
         yield
+
+
+class Shell:
+    """The command line in this process, in an empty folder."""
+
+    def __init__(self, capsys: pytest.CaptureFixture[str]) -> None:
+        self._capsys = capsys
+
+    def __call__(self, *words: str) -> tuple[int, str, str]:
+        """Run one command; return its exit code, and what it wrote to stdout and stderr."""
+        return (main.main([*words]), *self._capsys.readouterr())
+
+    def out(self, *words: str) -> str:
+        """Run a command that must not fail; return what it wrote to stdout."""
+        code, out, err = self(*words)
+        assert code == 0, err
+        return out
+
+    def refused(self, *words: str) -> str:
+        """Run a command that must be refused in one line; return that line."""
+        code, out, err = self(*words)
+        assert (code, out, err.count("\n")) == (2, "", 1)
+        return err
+
+
+@pytest.fixture
+def shell(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Shell:
+    monkeypatch.chdir(tmp_path)
+    return Shell(capsys)
 
 
 @pytest.fixture

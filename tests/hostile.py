@@ -91,7 +91,7 @@ def journal() -> bytes:
     """Return the same run as it stands while it is going on."""
     whole = record()
     lines = (dataclasses.replace(whole, trials=[]), *whole.trials)
-    return b"".join(msgspec.json.encode(line) + b"\n" for line in lines)
+    return b"".join(msgspec.json.encode(line, enc_hook=dict) + b"\n" for line in lines)
 
 
 def places(content: Any, at: Place = ()) -> Iterator[Place]:

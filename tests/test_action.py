@@ -273,19 +273,9 @@ class Workflows:
         return job, job.folder / "results"
 
     def comment(self, commit: str, results: Path, owner: str = "fork", branch: str = "faster") -> str:
-        variables = {
-            "TOKEN": "secret",
-            "LOGIN": BOT,
-            "API": self.api,
-            "REPOSITORY": "owner/project",
-            "OWNER": owner,
-            "BRANCH": branch,
-            "COMMIT": commit,
-            "ADDRESS": "https://github.example/run/1",
-            "LABEL": "benchmark",
-            "RESULTS": str(results),
-            "PYTHONPATH": str(ROOT),
-        }
+        github = {"TOKEN": "secret", "LOGIN": BOT, "API": self.api, "REPOSITORY": "owner/project", "LABEL": "benchmark"}
+        measured = {"OWNER": owner, "BRANCH": branch, "COMMIT": commit, "ADDRESS": "https://github.example/run/1"}
+        variables = github | measured | {"RESULTS": str(results), "PYTHONPATH": str(ROOT)}
         command = [sys.executable, "-P", str(ACTION.with_name("comment") / "comment.py")]
         ended = subprocess.run(command, env=variables, cwd=results, capture_output=True, text=True, check=False)
         assert ended.returncode == 0, ended.stderr

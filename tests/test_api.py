@@ -9,6 +9,7 @@ from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -269,12 +270,9 @@ def test_a_soak_is_text_and_a_picture(runs: Runs, rng: random.Random) -> None:
 
 
 def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def refuse(*_: object) -> None:
-        raise ResultsError("no space left")
-
     remote = SimpleNamespace(host="m1", store=made.stored(tmp_path), unfinished=False, cause="")
     monkeypatch.setattr("kerasbench.machines.ask", lambda *asked: [remote])
-    monkeypatch.setattr("kerasbench.pages.files.replace", refuse)
+    monkeypatch.setattr("kerasbench.pages.files.replace", Mock(side_effect=ResultsError("no space left")))
     machines: Any = kerasbench.run("dense", hosts="m1")
     assert machines.failed == {"m1": "no space left"}
 

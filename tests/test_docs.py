@@ -1,15 +1,15 @@
 """README.md and docs/: what they name and type is there. Links are checked by the builder of the site."""
 
 import ast
-import importlib.util
 import inspect
 import re
+import runpy
 import shlex
 import shutil
 import subprocess
 import sys
 from pathlib import Path
-from types import ModuleType
+from typing import Any
 
 import click
 import pytest
@@ -27,12 +27,8 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 ARCHITECTURE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
 
 
-def tool(name: str) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / "tools" / f"{name}.py")
-    assert spec is not None and spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+def tool(name: str) -> dict[str, Any]:
+    return runpy.run_path(str(ROOT / "docs" / "tools" / f"{name}.py"))
 
 
 def test_the_messages_of_kerasbench_name_pages_that_there_are() -> None:
@@ -60,7 +56,7 @@ def test_a_link_out_of_the_docs_fits_the_site_or_is_noted(
     link: str, repository: str | None, shown: str | None, missing: list[str]
 ) -> None:
     noted: list[str] = []
-    assert tool("links").rewritten(link, repository, noted) == shown or shown is None
+    assert tool("links")["rewritten"](link, repository, noted) == shown or shown is None
     assert noted == missing
 
 
@@ -159,7 +155,7 @@ def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_races_and_c
     compared = versus.MODE.configured(RunConfig(), versus.VersusConfig("old", "new", 0.03))
     for chip, config in (("Chip 9", RunConfig()), ("Chip 10", RunConfig()), ("Chip 11", compared)):
         made.stored(tmp_path, made.changed(made.record(*trials), config=config, machine={"chip": chip}))
-    files = tool("machines").made(tmp_path)
+    files = tool("machines")["made"](tmp_path)
     index = files["machines/index.md"]
     linked = re.findall(r"\((chip-[^)]*\.html)\)", index)
     assert len(linked) == 2 and "(all.html)" in index

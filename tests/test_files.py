@@ -3,6 +3,7 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -21,10 +22,7 @@ def file(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("fails", ["os.fsync", "pathlib.Path.replace"])
 def test_a_disk_that_refuses_leaves_what_was_there(file: Path, monkeypatch: pytest.MonkeyPatch, fails: str) -> None:
-    def refuse(*given: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(fails, refuse)
+    monkeypatch.setattr(fails, Mock(side_effect=OSError(28, "No space left on device")))
     refused = r"x\.json: cannot be written: No space left on device; its old content is kept"
     with pytest.raises(ResultsError, match=refused):
         files.replace(file, b"new")

@@ -21,7 +21,6 @@ from kerasbench import api, returns
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES
-from kerasbench.cli.main import main
 from kerasbench.host.noise import WarningKind
 from kerasbench.modes import MODES
 from kerasbench.modes.versus import search as searches
@@ -35,6 +34,7 @@ from kerasbench.report.document import Document
 from kerasbench.results.run import Run
 from kerasbench.variants import BY_NAME
 from tests import catalogue, made
+from tests.conftest import Shell
 from tests.records import exactly
 from tests.report.table import on_terminal
 
@@ -69,26 +69,13 @@ def rows(records: Sequence[Mapping[str, object]]) -> str:
     return text.getvalue()
 
 
-class Shell:
-    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-        self.folder, self._capsys = folder, capsys
-
-    def store(self, runs: Sequence[Run], folder: str = "results") -> None:
-        for run in runs:
-            made.stored(self.folder / folder, run)
-
-    def __call__(self, *words: str) -> str:
-        assert main([*words]) == 0
-        return self._capsys.readouterr().out
-
-    def json(self, *words: str) -> str:
-        return in_lines(json.loads(self(*words, "--json")))
+def store(runs: Sequence[Run], folder: str = "results") -> None:
+    for run in runs:
+        made.stored(Path(folder), run)
 
 
-@pytest.fixture
-def shell(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Shell:
-    monkeypatch.chdir(tmp_path)
-    return Shell(tmp_path, capsys)
+def as_json(shell: Shell, *words: str) -> str:
+    return in_lines(json.loads(shell.out(*words, "--json")))
 
 
 AS_HTML = ("run", "run_devices", "sweep", "versus", "fastest", "soak", "explain", "failures")
@@ -97,18 +84,18 @@ MAIN = re.compile(r"<main>(.*)</main>", re.DOTALL)
 
 def of_runs(name: str, shell: Shell) -> Printed:
     """What is said of runs that were measured here: the page of each, and CSV and JSON of all together."""
-    shell.store(catalogue.RUNS[name]())
-    results = api.load(shell.folder / "results")
+    store(catalogue.RUNS[name]())
+    results = api.load("results")
     results = returns.kind_of(results.records[0])(results.records)  # as it is returned by what has measured it
-    texts = {"csv": shell("report", "results", "--format", "csv"), "json": in_lines(results.to_data())}
-    shell("report", "results")
-    pages = {kind: sorted((shell.folder / "results").rglob(f"2026*.{kind}")) for kind in ("md", "svg")}
+    texts = {"csv": shell.out("report", "results", "--format", "csv"), "json": in_lines(results.to_data())}
+    shell.out("report", "results")
+    pages = {kind: sorted(Path("results").rglob(f"2026*.{kind}")) for kind in ("md", "svg")}
     texts |= {kind: "\n".join(file.read_text("utf-8") for file in files) for kind, files in pages.items() if files}
     texts["txt"] = "".join(f"{line.rstrip()}\n" for line in on_terminal(results.page).splitlines())
     if name == "merged":
-        texts["index.md"] = (shell.folder / "results" / "README.md").read_text("utf-8")
+        texts["index.md"] = Path("results/README.md").read_text("utf-8")
     if name in AS_HTML:
-        (texts["html"],) = MAIN.findall(shell("report", "results", "--format", "html"))
+        (texts["html"],) = MAIN.findall(shell.out("report", "results", "--format", "html"))
     if isinstance(results, returns.Versions):
         texts["figures.csv"] = rows(results.to_dicts())
     return texts
@@ -116,32 +103,32 @@ def of_runs(name: str, shell: Shell) -> Printed:
 
 def of_machines(name: str, shell: Shell) -> Printed:
     for number, run in enumerate(catalogue.machines(), start=1):
-        shell.store([run], f"results/m{number}")
+        store([run], f"results/m{number}")
     several = [f"results/m{number}" for number in (1, 2)]
-    texts = {"csv": shell("report", *several, "--format", "csv"), "json": shell.json("compare", *several, several[0])}
-    texts["txt"] = shell("report", *several)
-    (texts["html"],) = MAIN.findall(shell("report", *several, "--format", "html"))
-    return texts | {"m1.m2.json": shell.json("compare", *several), "compare.txt": shell("compare", *several)}
+    texts = {"csv": shell.out("report", *several, "--format", "csv"), "txt": shell.out("report", *several)}
+    texts["json"] = as_json(shell, "compare", *several, several[0])
+    (texts["html"],) = MAIN.findall(shell.out("report", *several, "--format", "html"))
+    return texts | {"m1.m2.json": as_json(shell, "compare", *several), "compare.txt": shell.out("compare", *several)}
 
 
 def of_comparison(name: str, shell: Shell) -> Printed:
     """Three runs of each side by turns, a case with one of each, and a case that fails by now."""
     old, new = catalogue.over_time((3.0, 3.01, 2.99), 1, "3.15.0"), catalogue.over_time((4.0, 4.01, 3.99), 2, "3.16.0")
     broken = made.trial(failure=made.FAILURE, name="conv")
-    shell.store([*old, catalogue.run(*catalogue.pair("conv"), *catalogue.pair("deep"))], "old")
-    shell.store([*new, catalogue.run(broken, *catalogue.pair("deep", 3.5))], "new")
+    store([*old, catalogue.run(*catalogue.pair("conv"), *catalogue.pair("deep"))], "old")
+    store([*new, catalogue.run(broken, *catalogue.pair("deep", 3.5))], "new")
     figures = rows(api.compare("old", "new").to_dicts())
-    printed = shell("compare", "old", "new")
-    return {"json": shell.json("compare", "old", "new"), "figures.csv": figures, "md": printed}
+    printed = shell.out("compare", "old", "new")
+    return {"json": as_json(shell, "compare", "old", "new"), "figures.csv": figures, "md": printed}
 
 
 def of_history(name: str, shell: Shell) -> Printed:
-    shell.store(catalogue.over_time((3.0, 6.0, 2.0)))
-    shell.store(catalogue.over_time((2.0, 2.1), machine={"identifier": "m2"}))
-    shell("history", "results", "--plot", "history.svg")
-    chart = (shell.folder / "history.svg").read_text("utf-8")
-    csv, page = shell("history", "results", "--csv"), shell("history", "results")
-    return {"json": shell.json("history", "results"), "csv": csv, "md": page, "svg": chart}
+    store(catalogue.over_time((3.0, 6.0, 2.0)))
+    store(catalogue.over_time((2.0, 2.1), machine={"identifier": "m2"}))
+    shell.out("history", "results", "--plot", "history.svg")
+    chart = Path("history.svg").read_text("utf-8")
+    csv, page = shell.out("history", "results", "--csv"), shell.out("history", "results")
+    return {"json": as_json(shell, "history", "results"), "csv": csv, "md": page, "svg": chart}
 
 
 def of_search(name: str, shell: Shell) -> Printed:
@@ -215,12 +202,8 @@ def test_there_is_a_file_of_each_and_no_other() -> None:
 def test_they_have_every_mode_warning_and_metric(documents: list[Document], observed: list[dict[str, str]]) -> None:
     cases = [case for printed in documents for case in (*printed.results, *printed.failures)]
     options = {name for case in cases for name in case.configuration.options}
-    assert {printed.command for printed in documents} == {
-        *(mode.name for mode in MODES),
-        data.COMPARE,
-        data.HISTORY,
-        BISECT,
-    }
+    commands = {mode.name for mode in MODES} | {data.COMPARE, data.HISTORY, BISECT}
+    assert {printed.command for printed in documents} == commands
     assert options == {*BY_NAME, *APART} - {"batch", "width"}  # sizes have fields
     assert {warned.kind for printed in documents for warned in printed.warnings} == set(WarningKind)
     assert {failed.code for printed in documents for failed in printed.failures} == set(Code)

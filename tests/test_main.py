@@ -10,6 +10,7 @@ import kerasbench
 from kerasbench import __main__ as main_module
 from kerasbench.errors import unknown
 from tests.repository import ROOT, printed
+from tests.stand_in import handling
 
 ON_WINDOWS = """
 import sys
@@ -66,13 +67,10 @@ def test_streams_that_are_closed_or_full_lose_no_answer_in_silence(redirected: s
 def test_ctrl_c_outside_of_a_command_ends_the_process_without_a_word_unless_it_is_ignored(
     monkeypatch: pytest.MonkeyPatch, before: "signal.Handlers", after: "signal.Handlers"
 ) -> None:
-    was = signal.signal(signal.SIGINT, before)
-    try:
-        monkeypatch.setattr("kerasbench.cli.main.main", lambda: 7)
+    monkeypatch.setattr("kerasbench.cli.main.main", lambda: 7)
+    with handling(signal.SIGINT, before):
         assert main_module.main() == 7
         assert signal.getsignal(signal.SIGINT) is after
-    finally:
-        signal.signal(signal.SIGINT, was)
 
 
 def test_on_windows_there_is_one_sentence_that_names_the_way_out() -> None:

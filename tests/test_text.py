@@ -1,7 +1,6 @@
 import pytest
 
-from kerasbench import text as words
-from kerasbench.text import printable
+from kerasbench.text import format_ranges, parse_ranges, printable
 
 
 @pytest.mark.parametrize(
@@ -25,5 +24,5 @@ def test_what_is_shown_moves_no_cursor(text: str, shown: str) -> None:
     ("numbers", "text"), [((), ""), ((3,), "3"), ((2, 0), "0,2"), ((0, 1, 2, 3), "0-3"), ((9, 1, 0, 5, 8), "0-1,5,8-9")]
 )
 def test_numbers_are_written_as_linux_does(numbers: tuple[int, ...], text: str) -> None:
-    assert words.format_ranges(numbers) == text
-    assert not numbers or words.parse_ranges(text) == set(numbers)
+    assert format_ranges(numbers) == text
+    assert not numbers or parse_ranges(text) == set(numbers)

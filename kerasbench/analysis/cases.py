@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Generic, TypeVar
 
 from kerasbench.analysis import parity
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, LogEstimate
+from kerasbench.analysis.estimates import Estimate, LogEstimate
 from kerasbench.analysis.families import Priors
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.protocol.columns import CaseKey, Column, Size
@@ -93,12 +93,6 @@ class Measured:
     def steps_ms(self) -> list[float]:
         return self.values(headline_of(trial for trial, _ in self.trials))
 
-    @property
-    def scatter(self) -> float | None:
-        """Coefficient of variation of the training step over trials; None for fewer than three."""
-        values = self.steps_ms
-        return statistics.stdev(values) / statistics.fmean(values) if len(values) >= MIN_TRIALS_FOR_INTERVAL else None
-
 
 @dataclass(frozen=True)
 class Row:
@@ -134,7 +128,6 @@ class Row:
         return HEADLINE if self.size is None else STEADY
 
     def key(self, column: Column) -> CaseKey:
-        """Return what tells a case from all others, as Trial.case does."""
         return CaseKey(self.scenario.name, self.workload.name, column, self.size)
 
     @property
@@ -157,8 +150,7 @@ class Row:
 def judge_cases(cases: Mapping[Column, Measured]) -> dict[Column, Failure]:
     """Return those of a row's cases that compute something else than the others, each with its failure.
 
-    The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers. One that
-    was found to differ is judged with them again, so that the verdict stays the same.
+    The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers.
     """
     return parity.judge_parity(_first_trials(cases))
 
@@ -166,7 +158,7 @@ def judge_cases(cases: Mapping[Column, Measured]) -> dict[Column, Failure]:
 def _first_trials(cases: Mapping[Column, Measured]) -> dict[Column, tuple[str, Measurement]]:
     compared: dict[Column, tuple[str, Measurement]] = {}
     for column, case in cases.items():
-        if case.failure is None or case.failure.code is Code.PARITY:
+        if case.failure is None or case.failure.code is Code.PARITY:  # judged again, so that the verdict stays the same
             for trial, measurement in case.trials:
                 if measurement.parity is not None:
                     compared.setdefault(column, (trial.device.kind, measurement))

@@ -60,7 +60,6 @@ class RunComparison:
 
     @property
     def overall(self) -> float | None:
-        """The geometric mean of the ratios, new over old; None without any."""
         ratios = [change.contrast.ratio.value for change in self.changes]
         return statistics.geometric_mean(ratios) if ratios else None
 
@@ -70,12 +69,11 @@ class RunComparison:
 
     def require_decided(self) -> None:
         """Raise Undecided where no case has a verdict that says something, and none fails now."""
-        unclear = self.verdicts[Verdict.INCONCLUSIVE]
-        if self.failed or self.verdicts.total() > self.unjudged.total() + unclear:
+        reasons = self.unjudged + Counter(undecided=self.verdicts[Verdict.INCONCLUSIVE])
+        if self.failed or len(self.changes) > reasons.total():
             return
-        reasons = [f"{count(cases, 'case')}: {why}" for why, cases in self.unjudged.items()]
-        reasons += [f"{count(unclear, 'case')}: undecided"] if unclear else []
-        why = "; ".join(reasons) or "no case was measured on both sides"
+        why = "; ".join(f"{count(cases, 'case')}: {why}" for why, cases in reasons.items())
+        why = why or "no case was measured on both sides"
         raise Undecided(f"nothing could be judged, so this is no pass: {why}; kerasbench versus measures two versions")
 
 
@@ -83,8 +81,8 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
     """Compare what stands for every case over the runs of each side, by Welch's interval on logarithms.
 
     Each side is one run or several of one machine. Of a side's runs those count together that measured a case alike.
-    Runs of a side that follow each other, with none of the other side between, are one observation: else a slower day
-    would be a slower version. Runs old, old, new, old, new, new are two observations of each side.
+    Those that follow each other, with none of the other side between, are one observation: else a slower day would be a
+    slower version.
     """
     (was, before, _), (now, after, failed) = _side(old), _side(new)
     is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
@@ -151,7 +149,7 @@ def _observed(record: Run) -> Iterator[_Observed]:
 
 
 def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: bool) -> Change:
-    # An observation is a stretch of runs of one side that no run of the other interrupts.
+    # An observation is a stretch of runs of one side: old, old, new, old, new, new are two of each.
     sides = ((False, old), (True, new))
     runs = [(run.place.row.run, is_new, estimate(run.steps_ms).value) for is_new, side in sides for run in side]
     observations_ms: tuple[list[float], list[float]] = ([], [])

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import Measured, Row
-from kerasbench.analysis.estimates import Estimate, LogEstimate, Verdict, judge
+from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.ratios import in_common, in_row
 from kerasbench.protocol.columns import CaseKey, Column
@@ -27,9 +27,6 @@ class Place(NamedTuple):
     def key(self) -> CaseKey:
         return self.row.key(self.column)
 
-    def estimate(self, metric: str) -> Estimate | None:
-        return self.case.estimate(metric)
-
 
 @dataclass(frozen=True)
 class Contrast:
@@ -45,7 +42,6 @@ class Contrast:
 
     @property
     def withheld(self) -> bool:
-        """Whether what is the same differs, so that nothing can be said."""
         return self.again is not None and is_off(self.again)
 
     @property
@@ -54,7 +50,6 @@ class Contrast:
 
     @property
     def is_headline(self) -> bool:
-        """Whether it is about what stands for its row: the training step, or a prediction of an untrained model."""
         return self.metric == self.over.row.headline
 
 

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
-from typing import Literal, NamedTuple, get_args
+from typing import ClassVar, Literal, NamedTuple, get_args
 
 CONFIDENCE = 0.95
 MOST_LOG = 300.0  # of a value or of a bound of its interval: products of two are still numbers
@@ -139,6 +139,7 @@ class Amount:
     error: float | None  # the standard error; None where there is no interval
     degrees: float  # of freedom
     trials: int
+    half_width: ClassVar[None] = None  # a share of what may be zero says nothing
 
     @property
     def low(self) -> float | None:
@@ -149,20 +150,9 @@ class Amount:
         return None if self.error is None else self.value + t_quantile(self.degrees) * self.error
 
     @property
-    def half_width(self) -> float | None:
-        if self.error is None:
-            return None
-        return t_quantile(self.degrees) * self.error / abs(self.value) if self.value else math.inf
-
-    @property
-    def sign(self) -> int:
-        """1 for an amount above zero, -1 for one below, and 0 where its interval does not tell it from zero.
-
-        Without an interval the sign counts, but what is below zero is taken for zero: noise makes such values.
-        """
-        if self.low is None or self.high is None:
-            return int(self.value > 0)
-        return (self.low > 0) - (self.high < 0)
+    def is_above_zero(self) -> bool:
+        """Whether its interval tells it from zero; without an interval the value counts."""
+        return (self.value if self.low is None else self.low) > 0
 
 
 # ``low``, ``high`` and ``half_width`` are None where too little is known for an interval. ``half_width`` is the upper
@@ -181,8 +171,7 @@ def estimate(values: Sequence[float]) -> LogEstimate:
 def welch(a: Sequence[float], b: Sequence[float]) -> LogEstimate:
     """Return the ratio of the geometric means of two independent samples of positive values, a over b.
 
-    Its interval is Welch's on logarithms, with the degrees of freedom of Satterthwaite: B. L. Welch, "The
-    generalization of Student's problem when several different population variances are involved", Biometrika 34 (1947).
+    Its interval is Welch's on logarithms, with the degrees of freedom of Satterthwaite (Biometrika 34, 1947).
     """
     logs = [[math.log(value) for value in sample] for sample in (a, b)]
     centre = statistics.fmean(logs[0]) - statistics.fmean(logs[1])
@@ -219,10 +208,7 @@ def median_error(values: Sequence[float]) -> float | None:
 
 
 def variance(values: Sequence[float]) -> float:
-    """Return the sample variance, to a rounding error; 0 if all values are equal, and of a single one.
-
-    A page takes thousands: ``statistics.variance`` is exact, by fractions, and twenty times slower.
-    """
+    """Return the sample variance, 0 of a single value; ``statistics.variance`` is exact, and twenty times slower."""
     apart = [value - values[0] for value in values]
     centre = statistics.fmean(apart)
     return math.fsum((value - centre) ** 2 for value in apart) / max(1, len(apart) - 1)
@@ -252,10 +238,6 @@ class Verdict(StrEnum):
 class Judgement(NamedTuple):
     ratio: LogEstimate | None
     verdict: Verdict
-
-
-def minimal_effect(on_battery: bool) -> float:
-    return MINIMAL_EFFECT_ON_BATTERY if on_battery else MINIMAL_EFFECT
 
 
 def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
@@ -359,8 +341,6 @@ def inverse_trigamma(value: float) -> float:
     """Return x with trigamma(x) = value, for a value above 0 (Newton's method, as in Smyth's appendix)."""
     from scipy.special import polygamma
 
-    if value < 1e-6:
-        return 1 / value
     x = 0.5 + 1 / value
     for _ in range(50):
         trigamma = float(polygamma(1, x))

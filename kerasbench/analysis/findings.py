@@ -24,16 +24,11 @@ MachineColumn = tuple[str, Column]  # the machine's name, and one of its columns
 
 @dataclass(frozen=True)
 class MachineRow:
-    """One row over machines: its cases, the fastest column of each machine, and that of all.
-
-    ``ratios`` are times over that of the fastest of all. Native baselines have one, but are never the fastest.
-    """
-
     label: str
     cases: Mapping[MachineColumn, Estimate | Failure]
-    firsts: frozenset[MachineColumn]
-    fastest: MachineColumn | None
-    ratios: Mapping[MachineColumn, float]
+    firsts: frozenset[MachineColumn]  # the fastest column of each machine
+    fastest: MachineColumn | None  # of all
+    ratios: Mapping[MachineColumn, float]  # to that; native baselines have one, but are never the fastest
 
 
 def abreast(summaries: Sequence[tuple[str, Summary]]) -> tuple[list[MachineColumn], list[MachineRow]]:
@@ -88,7 +83,6 @@ class Findings:
 
     @classmethod
     def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
-        """``known``: what is summed up already, of a run that goes on."""
         return cls(summarize(run, known))
 
     @cached_property

@@ -24,8 +24,7 @@ class Growth:
 def growth(counts: Sequence[int], times_ns: Sequence[float]) -> Growth | None:
     """Return the line through times, in ns, until there were so many tokens; None where they do not rise.
 
-    Tokens that all take as long lie on it. Where each takes longer than the one before, in proportion to its place, the
-    residual is about 1/6.
+    Where each token takes longer than the one before, in proportion to its place, the residual is about 1/6.
     """
     slope, intercept = statistics.linear_regression(counts, times_ns)
     if slope <= 0:
@@ -41,11 +40,8 @@ def typical(generation: Generation) -> Growth | None:
 
 def by_cycle(generation: Generation) -> dict[int, Growth]:
     cycles = zip(generation.slices.cycle or (), generation.times_ns, strict=False)
-    return {
-        cycle: line
-        for cycle, times_ns in cycles
-        if cycle is not None and (line := growth(generation.counts, times_ns)) is not None
-    }
+    lines = {cycle: growth(generation.counts, times_ns) for cycle, times_ns in cycles if cycle is not None}
+    return {cycle: line for cycle, line in lines.items() if line is not None}
 
 
 def written(trials: Mapping[Column, Iterable[Measurement]]) -> dict[Writer, Tokens]:

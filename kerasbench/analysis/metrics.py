@@ -19,8 +19,7 @@ NS_PER_S = 1e9
 RATE = "/s"  # the unit of metrics that are better the larger they are
 ON_BATCH, MEDIAN = "predict_on_batch", 0.5
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
-IMPORT, KERAS = "import", "keras"  # of the backend, of Keras; older files have both in the first
-STARTUP_PHASES = ("spawn", "worker", IMPORT, KERAS, "device")
+STARTUP_PHASES = ("spawn", "worker", "import", "keras", "device")  # older files have both imports in the first
 Read = Callable[[Trial, Measurement], float | None]
 SIZES = {"ms": NS_PER_MS, "s": NS_PER_S, "MiB": MIB}  # of units, in ns or bytes
 
@@ -86,7 +85,7 @@ def _phases_ns(trial: Trial, *names: str) -> int | None:
 
 
 def _import_ns(trial: Trial) -> int | None:
-    return _phases_ns(trial, IMPORT) if _phases_ns(trial, KERAS) else None  # where Keras was imported by itself
+    return _phases_ns(trial, "import") if _phases_ns(trial, "keras") else None  # where Keras was imported by itself
 
 
 def _first_step_ns(measurement: Measurement) -> int | None:

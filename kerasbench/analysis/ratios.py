@@ -69,10 +69,7 @@ def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]
 
 
 def by_means(a: Measured, b: Measured) -> float | None:
-    """Return the ratio of two training steps by the means of the slices of which ``ratio_of`` takes medians.
-
-    An epoch is a sum, so a long wait counts in it as much as it lasts. None where there is nothing to divide.
-    """
+    """Return the ratio of two training steps by means in place of medians: a long wait counts as much as it lasts."""
     blocks = []
     for (_, ours), (_, theirs) in in_common(a, b):
         log, by_medians = _log_of_means(ours, theirs), _epochs(ours, theirs)
@@ -301,8 +298,7 @@ def _blocks(pairs: Sequence[Pair], metric: str) -> list[BlockRatio]:
 
 def of_trials(a: Measurement, b: Measurement, metric: str) -> BlockRatio | None:
     """Return the ratio of two trials of a block by their slices; None where the metric or a trial has none."""
-    compare = _BY_SLICES.get(metric)
-    return compare(a, b) if compare else None
+    return _BY_SLICES[metric](a, b) if metric in _BY_SLICES else None
 
 
 def by_rounds(a: Mapping[int, float], b: Mapping[int, float], sessions: Mapping[int, int]) -> LogEstimate | None:
@@ -344,10 +340,7 @@ def moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool = Fals
 
 
 def _over_sessions(sessions: Sequence[Sequence[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
-    """Sum up the blocks of two cases: three or more sessions count as one value each, of fewer the blocks count.
-
-    What differs between two days, all blocks of a day have in common.
-    """
+    """Count three or more sessions as one value each: what differs between two days, all blocks of one share."""
     undisturbed = [[block.log for block in blocks if not block.disturbed] for blocks in sessions]
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:

@@ -17,15 +17,10 @@ from kerasbench.text import count
 
 @dataclass(frozen=True)
 class Summary:
-    """What the tables of a run are drawn from. ``rankings`` are of the training step, one for each row.
-
-    ``columns`` are those of the tables: not the controls, which repeat one of them.
-    """
-
     record: Run
-    columns: list[Column]
+    columns: list[Column]  # of the tables: not the controls, which repeat one of them
     rows: list[Row]
-    rankings: list[Ranking]
+    rankings: list[Ranking]  # one for each row
     terms: dict[Column, list[str]]
 
     @property

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kerasbench.analysis.cases import Row
+from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import METRICS, Metric
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.ratios import in_row
@@ -89,7 +90,7 @@ def _of_case(record: Run, row: Row, column: Column, ranking: Ranking) -> Iterato
     for metric in METRICS:
         estimate = case.estimate(metric.name)
         if estimate is not None:
-            ratio, low, high = _over_fastest(row, column, ranking, metric)
+            ratio = _over_fastest(row, column, ranking, metric)
             yield dataclasses.replace(
                 empty,
                 metric=metric.name,
@@ -98,21 +99,18 @@ def _of_case(record: Run, row: Row, column: Column, ranking: Ranking) -> Iterato
                 high=estimate.high,
                 unit=metric.unit,
                 trials=estimate.trials,
-                ratio=ratio,
-                ratio_low=low,
-                ratio_high=high,
+                ratio=ratio.value if ratio else None,
+                ratio_low=ratio.low if ratio else None,
+                ratio_high=ratio.high if ratio else None,
             )
 
 
-def _over_fastest(
-    row: Row, column: Column, ranking: Ranking, metric: Metric
-) -> tuple[float | None, float | None, float | None]:
-    """Return the ratio with its interval; losses and accuracies, which have no unit, and differences have none."""
+def _over_fastest(row: Row, column: Column, ranking: Ranking, metric: Metric) -> LogEstimate | None:
+    """Return the ratio to the fastest; losses and accuracies, which have no unit, and differences have none."""
     fastest = ranking.fastest
     if fastest is None or not metric.unit or metric.difference:
-        return None, None, None
+        return None
     if column == fastest:
-        return 1.0, None, None
+        return LogEstimate(0.0, None, 0, 0)
     contrast = ranking.over_fastest(column) if metric.name == row.headline else None
-    ratio = contrast.ratio if contrast else in_row(row, column, fastest, metric.name)
-    return (ratio.value, ratio.low, ratio.high) if ratio else (None, None, None)
+    return contrast.ratio if contrast else in_row(row, column, fastest, metric.name)

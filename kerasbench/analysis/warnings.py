@@ -2,9 +2,8 @@
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import starmap
-from typing import NamedTuple
 
 from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Row
@@ -28,106 +27,101 @@ LEAST_IN_PAGES = 0.1  # of a step, in page faults
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
 
-class Noted(NamedTuple):
-    what: WarningKind
-    detail: str = ""
-    share: float | None = None  # of a step's time that it is about, estimated
-
-
 @dataclass(frozen=True)
 class Concern:
     what: WarningKind
-    row: str  # its label; empty: all rows
-    columns: list[Column]  # empty: all
     detail: str = ""
-    share: float | None = None
+    share: float | None = None  # of a step's time that it is about, estimated
+    columns: tuple[Column, ...] = ()  # empty: all
+    row: str = ""  # its label; empty: all rows
 
 
 def concerns(summary: Summary) -> list[Concern]:
     warnings: list[Concern] = []
     for row, ranking in summary.ranked:
-        noted: dict[Noted, list[Column]] = {}  # what is said of several columns is said once
+        noted: dict[Concern, list[Column]] = {}  # what is said of several columns is said once
         for column in row.cases:
-            for warning in _of_case(row, column):
-                noted.setdefault(warning, []).append(column)
-        warnings += [Concern(said.what, row.label, columns, said.detail, said.share) for said, columns in noted.items()]
-        warnings += _of_row(row, ranking)
+            for concern in _of_case(row, column):
+                noted.setdefault(concern, []).append(column)
+        of_cases = [replace(concern, columns=tuple(columns)) for concern, columns in noted.items()]
+        warnings += [replace(concern, row=row.label) for concern in (*of_cases, *_of_row(row, ranking))]
     return [*warnings, *_versions(summary)]
 
 
-def _of_case(row: Row, column: Column) -> Iterator[Noted]:
+def _of_case(row: Row, column: Column) -> Iterator[Concern]:
     case = row.cases[column]
     losses = [(m.learning.batch_loss_before, m.learning.batch_loss_after) for _, m in case.trials if m.learning]
     if row.scenario.learnable and not all(starmap(learned, losses)):
-        yield Noted(WarningKind.IDLE)
+        yield Concern(WarningKind.IDLE)
     if any(trial.disturbed for trial, _ in case.trials):
-        yield Noted(WarningKind.DISTURBED)
+        yield Concern(WarningKind.DISTURBED)
     has_others = any(other.trials for rival, other in row.cases.items() if rival != column)
     if row.origin.agenda.usual and case.trials and has_others and all(m.parity is None for _, m in case.trials):
-        yield Noted(WarningKind.UNJUDGED)
-    if (case.scatter or 0) >= SCATTER_WARN:
-        yield Noted(WarningKind.SCATTERED)
+        yield Concern(WarningKind.UNJUDGED)
+    values = case.steps_ms
+    if len(values) >= MIN_TRIALS_FOR_INTERVAL and statistics.stdev(values) >= SCATTER_WARN * statistics.fmean(values):
+        yield Concern(WarningKind.SCATTERED)
     if deviation := row.deviating.get(column):
         reference = deviation.beside.label if deviation.beside else "the median of all configurations"
         kinds = {kind for _, m in case.trials if m.parity for kind in m.parity.sensitive}
         why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
         detail = f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"
-        yield Noted(WarningKind.DEVIATES, detail)
+        yield Concern(WarningKind.DEVIATES, detail)
     yield from _of_steps(case, column)
 
 
-def _of_steps(case: Measured, column: Column) -> Iterator[Noted]:
+def _of_steps(case: Measured, column: Column) -> Iterator[Concern]:
     operations = {name: times for _, m in case.trials for name, times in m.fallbacks.items()}
     if operations:
         detail = ", ".join(f"{name} ({times} a step)" for name, times in sorted(operations.items()))
-        yield Noted(WarningKind.FALLBACK, detail)
+        yield Concern(WarningKind.FALLBACK, detail)
     compilers = [m.compiler for _, m in case.trials if m.compiler]
     if any(compiler.while_measured for compiler in compilers):
-        yield Noted(WarningKind.RECOMPILED)
+        yield Concern(WarningKind.RECOMPILED)
     if any(compiler.eager for compiler in compilers):
-        yield Noted(WarningKind.EAGER)
+        yield Concern(WarningKind.EAGER)
     slower = slower_by_subnormals(case)
     if slower >= LEAST_SLOWER and all(m.resolved.subnormals == "flushed" for _, m in case.trials):
-        yield Noted(WarningKind.SUBNORMALS, f"by about {percent(slower)}", slower)
+        yield Concern(WarningKind.SUBNORMALS, f"by about {percent(slower)}", slower)
     pages, share = _page_faults(case)
     if share >= LEAST_IN_PAGES and column.device == CPU and not variants.has(column.options, "keeps_memory"):
-        yield Noted(WarningKind.PAGES, f"{pages:,.0f} pages, about {percent(share)} of its time", share)
+        yield Concern(WarningKind.PAGES, f"{pages:,.0f} pages, about {percent(share)} of its time", share)
     waited, slices = _idle_slices(case)
     if slices and waited / slices >= OFTEN:
-        yield Noted(WarningKind.WAITED, f"in {waited} of {slices} turns")
+        yield Concern(WarningKind.WAITED, f"in {waited} of {slices} turns")
 
 
 def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
     if ranking.withheld:
-        yield Concern(WarningKind.CONTROL, row.label, [])
+        yield Concern(WarningKind.CONTROL)
     if ranking.disturbed:
-        yield Concern(WarningKind.UNDECIDED, row.label, [])
+        yield Concern(WarningKind.UNDECIDED)
     for contrast in ranking.others:
         differs_by = apart(by_session(contrast))
         if differs_by is not None and differs_by.is_above(1):
             detail = f"by {100 * (differs_by.value - 1):.0f} %"
-            yield Concern(WarningKind.SESSIONS, row.label, [contrast.over.column], detail)
+            yield Concern(WarningKind.SESSIONS, detail, columns=(contrast.over.column,))
     if row.origin.config.ranks:  # others have intervals of their own, or none is the fastest
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
         if ranking.by_slices and not few:  # of enough rounds: most were disturbed
             most = MIN_TRIALS_FOR_INTERVAL - 1
             detail = f"at most {most} rounds were uninterrupted, so intervals come from their turns"
-            yield Concern(WarningKind.DISTURBED, row.label, [], detail)
+            yield Concern(WarningKind.DISTURBED, detail)
         elif ranking.by_slices:
-            yield Concern(WarningKind.SLICES, row.label, [])
+            yield Concern(WarningKind.SLICES)
         elif ranking.others and few and not ranking.tentative:
-            yield Concern(WarningKind.FEW, row.label, [])
+            yield Concern(WarningKind.FEW)
     # What a row has no figures of, because its steps would have taken minutes.
     known = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
     sizes = next((sizes for sizes in known if sizes is not None and sizes.left_out), None)
     if sizes is not None:
         what = [STAGES[stage].left_out if stage in STAGES else stage for stage in sizes.left_out]
         parts = ", ".join(dict.fromkeys(what))
-        yield Concern(WarningKind.SLOW, row.label, [], f"left out: {parts}; one step takes {sizes.step_ns / 1e9:.1f} s")
-    yield from (Concern(WarningKind.APART, row.label, columns) for columns in _apart(row))
+        yield Concern(WarningKind.SLOW, f"left out: {parts}; one step takes {sizes.step_ns / 1e9:.1f} s")
+    yield from (Concern(WarningKind.APART, columns=columns) for columns in _apart(row))
 
 
-def _apart(row: Row) -> list[list[Column]]:
+def _apart(row: Row) -> list[tuple[Column, ...]]:
     """Return which columns were measured side by side, where they did not fit into memory all together."""
     groups: dict[object, dict[int, list[Column]]] = {}
     for column, case in row.cases.items():
@@ -136,7 +130,7 @@ def _apart(row: Row) -> list[list[Column]]:
                 pair = column.paired if row.origin.config.paired else None
                 groups.setdefault((trial.round, pair), {}).setdefault(trial.block, []).append(column)
     split = next((blocks for blocks in groups.values() if len(blocks) > 1), {})
-    return list(split.values())
+    return list(map(tuple, split.values()))
 
 
 def _versions(summary: Summary) -> Iterator[Concern]:
@@ -149,7 +143,7 @@ def _versions(summary: Summary) -> Iterator[Concern]:
                 versions.setdefault(version, {})[trial.column] = None
         if len(versions) > 1:
             for version, columns in sorted(versions.items()):
-                yield Concern(WarningKind.VERSIONS, "", list(columns), f"{package} {version}")
+                yield Concern(WarningKind.VERSIONS, f"{package} {version}", columns=tuple(columns))
 
 
 def _idle_slices(case: Measured) -> tuple[int, int]:

@@ -57,7 +57,8 @@ def doctor(events: bool, as_json: bool, **given: Any) -> int:
     with MachinesProgress(to_stderr()) as progress:
         remotes = machines.ask(DOCTOR, asked, progress)
     print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.said)]) for remote in remotes))
-    return EXIT_OK if all(remote.is_fit for remote in remotes) else EXIT_FAILED
+    is_fit = all(remote.end and remote.end.code == EXIT_OK and not remote.cause for remote in remotes)
+    return EXIT_OK if is_fit else EXIT_FAILED
 
 
 def _diagnose(asked: "Settings", as_json: bool, show: Callable[[str], None]) -> int:

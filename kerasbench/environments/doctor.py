@@ -92,24 +92,9 @@ class Facts:
     backends: list[BackendFacts]
     variables: dict[str, str]  # those of the shell that a child does not get
 
-    @property
-    def intel_mac(self) -> bool:
-        return self.machine.system == "darwin" and not self.machine.apple_silicon
-
     def translated(self, backend: BackendFacts) -> bool:
         inventory = backend.inventory
         return self.machine.apple_silicon and isinstance(inventory, Inventory) and inventory.architecture == "x86_64"
-
-    def on_apple_silicon(self, backend: BackendFacts, name: str) -> bool:
-        """Tell whether this is that backend, where it may have the Apple GPU: a translated one has no wheels for it."""
-        return backend.name == name and self.machine.apple_silicon and not self.translated(backend)
-
-    def target(self, backend: BackendFacts) -> Target:
-        here, asked = self.machine, backend.inventory
-        architecture = asked.architecture if isinstance(asked, Inventory) else here.fingerprint.architecture
-        if here.apple_silicon:
-            architecture = "arm64"  # Rosetta calls it x86_64; what is to be installed is for the machine as it is
-        return Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
 
 
 def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
@@ -167,13 +152,12 @@ def create(backend: str, *arguments: str) -> str:
 
 
 def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = True) -> str:
-    wanted = [*(KERAS if keras else ()), *backends.get(backend.name).requirements(facts.target(backend))]
+    here = facts.machine
+    # Rosetta calls it x86_64; what is to be installed is for the machine as it is.
+    architecture = "arm64" if here.apple_silicon else here.fingerprint.architecture
+    target = Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
+    wanted = [*(KERAS if keras else ()), *backends.get(backend.name).requirements(target)]
     return pip(backend.interpreter, *options, *wanted)
-
-
-def update_driver(cuda: int) -> str:
-    oldest = f", {OLDEST_DRIVER[cuda]} or newer" if cuda in OLDEST_DRIVER else ""
-    return f"update the NVIDIA driver{oldest}"
 
 
 # What is installed.
@@ -181,21 +165,18 @@ def update_driver(cuda: int) -> str:
 
 def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     """An interpreter that cannot be asked, is translated, or lacks the backend."""
-    inventory = backend.inventory
+    inventory, intel_mac = backend.inventory, facts.machine.system == "darwin" and not facts.machine.apple_silicon
     if isinstance(inventory, Failure):
         yield ERROR, inventory.cause, inventory.remedy, False
-        return
-    if facts.translated(backend):
+    elif facts.translated(backend):
         cause = f"{backend.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
         remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew) and recreate the environment"
         yield ERROR, cause, remedy, False
-    if backend.installed:
-        return
-    if backend.name in NEWEST_PYTHON and backend.python[:2] > NEWEST_PYTHON[backend.name]:
+    elif backend.name in NEWEST_PYTHON and backend.python[:2] > NEWEST_PYTHON[backend.name] and not backend.installed:
         newest = ".".join(map(str, NEWEST_PYTHON[backend.name]))
         cause = f"Python {inventory.python} is too new: {backend.name} has wheels for {newest} and older"
         yield ERROR, cause, create(backend.name, "--interpreter", f"python{newest}"), True
-    elif not (facts.intel_mac or facts.translated(backend)):
+    elif not (backend.installed or intel_mac):
         cause = f"{backend.name} is not installed in {inventory.prefix}"
         yield ERROR if backend.source else NOTE, cause, install(facts, backend), True
 
@@ -220,7 +201,7 @@ def keras(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 
 def does_not_load(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    """An installed backend that does not load. ``diagnose`` asks this where no other rule knows why."""
+    """``diagnose`` asks this where no other rule knows why."""
     if backend.installed and isinstance(backend.probe, Failure) and backend.probe.phase != FIND:
         cause = f"{backend.name} does not load: {backend.probe.cause}"
         last = backend.probe.detail.strip().splitlines()[-1:]
@@ -253,19 +234,21 @@ def nvidia_cards(facts: Facts) -> Iterator[Finding]:
 def cuda_build(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     """A build for the CPU alone, for a newer CUDA than the driver speaks, or that sees no GPU; two cuDNNs beside it."""
     cards, wanted, spoken = facts.machine.cards, backend.cuda or 0, nvidia.cuda_of(facts.machine.cards)
+    gravity, cause = ERROR, ""
     if cards and backend.wheel == "CPU":
+        gravity, wanted = WARNING, min(OLDEST_DRIVER)
         cause = f"this {backend.name} is a CPU build, on a machine with {cards[0].name}"
-        remedy = update_driver(min(OLDEST_DRIVER)) if spoken is None else create(backend.name, "--cuda")
-        yield WARNING, cause, remedy, spoken is not None
     # Of a driver that is older than all in the list nothing is known but that it speaks none of these. NVIDIA's forward
     # compatibility may let a newer CUDA run.
     elif cards and wanted >= min(OLDEST_DRIVER) and wanted > (spoken or 0) and not backend.sees_gpu:
         cause = f"this {backend.name} is built for CUDA {wanted}, which driver {cards[0].driver} does not support"
-        remedy = update_driver(wanted) if spoken is None else create(backend.name, "--cuda")
-        yield ERROR, cause, remedy, spoken is not None
     elif 0 < wanted <= (spoken or 0) and not backend.sees_gpu and VISIBLE not in facts.variables:
         cause = f"this {backend.name} is built for CUDA {wanted} and sees no GPU, though the driver lists one"
-        yield ERROR, cause, create(backend.name, "--cuda"), True
+    if cause and spoken is None:
+        oldest = f", {OLDEST_DRIVER[wanted]} or newer" if wanted in OLDEST_DRIVER else ""
+        yield gravity, cause, f"update the NVIDIA driver{oldest}", False
+    elif cause:
+        yield gravity, cause, create(backend.name, "--cuda"), True
     # The last cuDNN that came won. The wrong one may be why a backend does not load, and cannot tell what it is for.
     concerned = backend.cuda is not None or (backend.installed and isinstance(backend.probe, Failure))
     if cards and concerned and {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= backend.packages.keys():
@@ -278,8 +261,6 @@ def cuda_build(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     """A tensorflow-metal that is missing, or that this TensorFlow cannot load: not even the CPU works then."""
-    if not facts.on_apple_silicon(backend, "tensorflow"):
-        return
     ended = backend.python >= METAL_ENDS_AT_PYTHON
     another_python = create("tensorflow", "--interpreter", "python3.12")
     remedy = another_python if ended else install(facts, backend, keras=False)
@@ -296,8 +277,6 @@ def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     """jax-metal, broken since JAX 0.5.1 (jax issues 27062, 34109); a jax-mps that is missing or of another version."""
-    if not facts.on_apple_silicon(backend, "jax"):
-        return
     metal, mps, jax = (backend.packages.get(name, "") for name in ("jax-metal", "jax-mps", "jax"))
     if metal:
         yield ERROR, f"jax-metal {metal} is broken since JAX 0.5.1 and no longer maintained", create("jax"), True
@@ -311,14 +290,14 @@ def jax_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 
 def torch_fallback(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    if facts.on_apple_silicon(backend, "torch") and facts.variables.get(FALLBACK, "0") != "0":
+    if facts.variables.get(FALLBACK, "0") != "0":
         cause = f"{FALLBACK} is set: operations that PyTorch lacks on the Apple GPU run on the CPU; the page lists them"
         yield WARNING, cause, f"unset {FALLBACK}", True
 
 
 def mac(facts: Facts) -> Iterator[Finding]:
     machine = facts.machine
-    if facts.intel_mac:
+    if machine.system == "darwin" and not machine.apple_silicon:
         cause = "an Intel Mac: TensorFlow ended there at 2.16, PyTorch at 2.2 and JAX at 0.4; kerasbench needs newer"
         yield WARNING, cause, "measure on another machine", False
     elif machine.apple_silicon and machine.macos and machine.macos < MPS_MACOS:
@@ -346,24 +325,22 @@ def surroundings(facts: Facts) -> Iterator[Finding]:
 
 
 MACHINE_RULES = (nvidia_cards, mac, surroundings)
-BACKEND_RULES = (interpreter, keras, cuda_build, metal_plugin, jax_plugin, torch_fallback)
+BACKEND_RULES = (interpreter, keras, cuda_build)
+APPLE_RULES = {"tensorflow": metal_plugin, "jax": jax_plugin, "torch": torch_fallback}
 
 
 def diagnose(facts: Facts) -> list[Problem]:
     """Return what every rule finds, the gravest first. What one command fixes for several backends is said once."""
-    named = [
-        (finding, backend.name)
-        for rule in BACKEND_RULES
-        for backend in facts.backends
-        for finding in rule(facts, backend)
-    ]
-    named += [(finding, "") for rule in MACHINE_RULES for finding in rule(facts)]
-    explained = {name for (gravity, *_), name in named if gravity is ERROR}
-    for backend in facts.backends:
-        if backend.name not in explained:
-            named += [(finding, backend.name) for finding in does_not_load(facts, backend)]
     backends_of: dict[Finding, list[str]] = {}
-    for finding, name in named:
-        backends_of.setdefault(finding, []).append(name)
+    for backend in facts.backends:
+        findings = [finding for rule in BACKEND_RULES for finding in rule(facts, backend)]
+        is_native = facts.machine.apple_silicon and not facts.translated(backend)  # else it has no wheels for that GPU
+        if is_native and backend.name in APPLE_RULES:
+            findings += APPLE_RULES[backend.name](facts, backend)
+        if all(gravity is not ERROR for gravity, *_ in findings):
+            findings += does_not_load(facts, backend)
+        for finding in findings:
+            backends_of.setdefault(finding, []).append(backend.name)
+    backends_of |= {finding: [""] for rule in MACHINE_RULES for finding in rule(facts)}
     problems = [Problem(finding[0], ", ".join(names), *finding[1:]) for finding, names in backends_of.items()]
     return sorted(problems, key=lambda problem: list(Gravity).index(problem.severity))

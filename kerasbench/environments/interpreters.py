@@ -66,10 +66,9 @@ class Interpreters:
                 name = f" --name {environment.label}" if environment.label else ""
                 place = (FOLDER / str(environment)).absolute()  # if it is there, it no longer works
                 force = " --force" if Path(path) == inside(place) and place.is_dir() else ""
-                raise UsageError(
-                    f"{self.source(environment)}: no interpreter of {environment} at {path}; correct the path, or "
-                    f"create it with python -m kerasbench env create --backend {environment.backend}{name}{force}"
-                )
+                gone = f"{self.source(environment)}: no interpreter of {environment} at {path}"
+                create = f"python -m kerasbench env create --backend {environment.backend}{name}{force}"
+                raise UsageError(f"{gone}; correct the path, or create it with {create}")
 
 
 def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None) -> Interpreters:

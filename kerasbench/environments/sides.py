@@ -110,9 +110,9 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
 def _commit(text: str) -> Side | None:
     """Return the side that ``./keras@v3.14.0`` means, a commit of a checkout; None for another text."""
     folder, at, revision = text.rpartition("@")
-    if not at or not (Path(os.path.expanduser(folder)) / ".git").exists():
-        return None
     path = Path(os.path.expanduser(folder)).absolute()
+    if not at or not (path / ".git").exists():
+        return None
     commit = _git(path, "rev-parse", "--verify", f"{revision}^{{commit}}")
     package = venvs.package(str(path)) or path.name
     return Side(_label(f"{package}-{commit[:9]}"), wanted=(f"{package} @ git+{path.as_uri()}@{commit}",))
@@ -140,32 +140,24 @@ def between(good: str, bad: str) -> list[str]:
             oldest, newest = Version(first["version"]), Version(last["version"])
         except InvalidVersion:
             raise UsageError(f"{good} and {bad} are not both releases: name two, such as {package}==1.2.0") from None
-        in_order = oldest < newest
-        released = sorted(_releases(package)) if in_order else []
-        inner = [f"{package}=={version}" for version in released if oldest < version < newest]
-        versions = [good.strip(), *inner, bad.strip()]
+        if oldest < newest:
+            index = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
+            told = venvs.uv(*index, failure=f"{package}: no releases were found")
+            listed = re.search(r"^Available versions: (.*)$", told, re.MULTILINE)
+            released = sorted(map(Version, listed[1].split(","))) if listed else []
+            inner = [f"{package}=={version}" for version in released if oldest < version < newest]
+            return [good.strip(), *inner, bad.strip()]
     else:
         (path, _, first_commit), (other, _, last_commit) = good.rpartition("@"), bad.rpartition("@")
         if not path or path != other or _commit(good) is None:
-            raise UsageError(
-                f"what lies between {good!r} and {bad!r}? Give two exact versions ('keras==3.12.0' 'keras==3.15.0'), "
-                "two commits of one checkout (./keras@v3.14.0 ./keras@master), or name all: GOOD BETWEEN... BAD"
-            )
-        folder = Path(os.path.expanduser(path))
-        log = _git(folder, "rev-list", "--reverse", "--first-parent", f"{first_commit}..{last_commit}")
-        versions = [good, *(f"{path}@{commit}" for commit in log.split())]
-        in_order = len(versions) > 1
-    if not in_order:
-        raise UsageError(f"{bad} does not come after {good}: give the older one first")
-    return versions
-
-
-def _releases(package: str) -> list[Version]:
-    """Ask the index that pip is configured for, without pre-releases."""
-    command = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
-    asked = venvs.uv(*command, failure=f"{package}: no releases were found")
-    listed = re.search(r"^Available versions: (.*)$", asked, re.MULTILINE)
-    return [Version(version.strip()) for version in listed[1].split(",")] if listed else []
+            exact = "two exact versions ('keras==3.12.0' 'keras==3.15.0')"
+            commits = "two commits of one checkout (./keras@v3.14.0 ./keras@master), or name all: GOOD BETWEEN... BAD"
+            raise UsageError(f"what lies between {good!r} and {bad!r}? Give {exact}, {commits}")
+        commits = f"{first_commit}..{last_commit}"
+        log = _git(Path(os.path.expanduser(path)), "rev-list", "--reverse", "--first-parent", commits)
+        if log:
+            return [good, *(f"{path}@{commit}" for commit in log.split())]
+    raise UsageError(f"{bad} does not come after {good}: give the older one first")
 
 
 def sides(

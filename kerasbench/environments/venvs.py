@@ -47,7 +47,7 @@ class EnvironmentSpec:
 def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLDER) -> str:
     """Make a backend's environment in ``folder``/NAME or ``folder``/NAME@LABEL and its lock beside it."""
     place = folder / str(Environment(backend, spec.label))
-    lock = _lock_of(place)
+    lock = Path(f"{place}.lock")
     if place.exists() and not spec.force:
         raise UsageError(f"{place} already exists; use --force to rebuild it")
     if spec.locked and not lock.is_file():
@@ -88,11 +88,7 @@ def _index(spec: EnvironmentSpec, cpu: bool) -> list[str]:
 
 def is_whole(place: Path) -> bool:
     """Tell whether an environment was made to its end, which its lock says, and can be started."""
-    return _lock_of(place).is_file() and interpreters.runs(str(interpreters.inside(place)))
-
-
-def _lock_of(place: Path) -> Path:
-    return place.with_name(f"{place.name}.lock")
+    return Path(f"{place}.lock").is_file() and interpreters.runs(str(interpreters.inside(place)))
 
 
 def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
@@ -132,9 +128,10 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
         install = pip(sys.executable, nvidia.PACKAGE)
         raise UsageError(f"which CUDA the NVIDIA driver supports cannot be found out: {install}; or add --cpu")
     cards = nvidia.cards()
-    cuda, oldest = nvidia.cuda_of(cards), min(nvidia.OLDEST_DRIVER.values())
+    cuda = nvidia.cuda_of(cards)
     if spec.gpu and cuda is None:
         if cards:
+            oldest = min(nvidia.OLDEST_DRIVER.values())
             raise UsageError(f"--cuda: driver {cards[0].driver} is too old; update it to {oldest} or newer")
         cuda = max(nvidia.OLDEST_DRIVER)  # without a card, as in an image for another machine
     return Target(sys.platform, inventory.architecture, release(inventory.python), spec.gpu is not False, cuda, version)
@@ -240,8 +237,7 @@ def split(text: str) -> list[str]:
 
 def refresh(requirements: Sequence[str]) -> list[str]:
     """Return uv's options against old builds in its cache: a path or an address may be other code than yesterday."""
-    sources = [text for text in requirements if (_is_path(text) or "://" in text) and not text.endswith(".whl")]
-    names = list(map(package, sources))
+    names = [package(text) for text in requirements if (_is_path(text) or "://" in text) and not text.endswith(".whl")]
     return [f"--refresh-package={name}" for name in names] if all(names) else ["--refresh"]
 
 
@@ -253,7 +249,6 @@ def package(requirement: str) -> str:
         with suppress(OSError, ValueError, RecursionError, AttributeError):
             project = tomllib.loads((Path(requirement) / PROJECT[0]).read_text("utf-8")).get("project", {})
             return canonicalize_name(str(project.get("name", "")))
-        return ""
     named = _requirement(requirement)
     return canonicalize_name(named.name) if named else ""
 

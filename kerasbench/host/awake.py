@@ -1,7 +1,6 @@
 """Keeps this machine awake while it measures: systems sleep by their idle timer, though processes compute."""
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,15 +14,11 @@ CAFFEINATE = ("caffeinate", "-i", "-w")  # until the process ends whose number f
 @contextmanager
 def kept_awake() -> Iterator[None]:
     """Keep this machine awake meanwhile, where a program can; where none can, as without a session bus, say nothing."""
-    wanted = (*CAFFEINATE, str(os.getpid())) if sys.platform == "darwin" else INHIBIT
-    program, quiet = shutil.which(wanted[0]), subprocess.DEVNULL
-    guard = None
-    if program is not None:
-        with suppress(OSError):
-            # In a session of its own: Ctrl-C does not reach it, and it finds no terminal to ask for a password on.
-            guard = subprocess.Popen(
-                [program, *wanted[1:]], stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True
-            )
+    command = (*CAFFEINATE, str(os.getpid())) if sys.platform == "darwin" else INHIBIT
+    guard, quiet = None, subprocess.DEVNULL
+    with suppress(OSError):
+        # In a session of its own: Ctrl-C does not reach it, and it finds no terminal to ask for a password on.
+        guard = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=quiet, stderr=quiet, start_new_session=True)
     try:
         yield
     finally:

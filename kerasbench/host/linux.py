@@ -72,15 +72,12 @@ def throttle_count(root: Path = ROOT) -> int | None:
 
 def on_battery(root: Path = ROOT) -> bool | None:
     """Return whether a battery feeds the machine; most desktops and servers do not say."""
-    supplies = [
-        {name: _text(supply / name) for name in ("type", "scope", "online", "status")}
-        for supply in (root / "sys/class/power_supply").glob("*")
-    ]
-    supplies = [supply for supply in supplies if supply["scope"] != "Device"]  # a mouse's or a keyboard's
-    if any(supply["type"] in WALL_SUPPLIES and supply["online"] == "1" for supply in supplies):
+    folders = (root / "sys/class/power_supply").glob("*")  # also a mouse's or a keyboard's
+    supplies = [folder for folder in folders if _text(folder / "scope") != "Device"]
+    if any(_text(supply / "type") in WALL_SUPPLIES and _text(supply / "online") == "1" for supply in supplies):
         return False
-    drained = any(supply["type"] == "Battery" and supply["status"] == "Discharging" for supply in supplies)
-    return True if drained else None
+    batteries = (supply for supply in supplies if _text(supply / "type") == "Battery")
+    return True if any(_text(battery / "status") == "Discharging" for battery in batteries) else None
 
 
 def display_makers(root: Path = ROOT) -> list[str]:

@@ -1,7 +1,7 @@
 """Whether others used so much of the machine that slices do not count.
 
-A system counts how long a CPU core was idle in ticks of 10 ms. Where cores are read one by one, their rounding
-adds up to more than a slice may be disturbed by: then sums over several slices are judged.
+A system counts in ticks of 10 ms how long a CPU core was idle. Where cores are read one by one, their rounding adds up
+to more than a slice may be disturbed by: then sums over several slices are judged.
 """
 
 import dataclasses
@@ -42,15 +42,14 @@ class LoadLimit:
         return math.ceil(self.counters / 6 * (ROUNDING * TICK_NS / above_ns) ** 2) * slice_ns / 1e9
 
 
-def limit_of(
-    device: Device, threads: int | None, busy_share: float, allowed: int, machine: int, system: str = sys.platform
-) -> LoadLimit:
+def limit_of(device: Device, threads: int | None, busy_share: float, allowed: int, machine: int) -> LoadLimit:
     """Return the limit of a column that is kept to so many CPU cores (``threads``; None: to all that are allowed).
 
     ``busy_share`` of those that are ``allowed`` was busy before the run. The ``machine`` has so many.
     """
-    cores = allowed if threads is None or system == "darwin" else min(threads, allowed)
-    counters = cores if system == "darwin" or cores < machine else 1
+    apple = sys.platform == "darwin"  # which rounds each core, and limits no process to some
+    cores = allowed if threads is None or apple else min(threads, allowed)
+    counters = cores if apple or cores < machine else 1
     above = OF_ONE if device.kind == CPU else max(OF_ONE, OF_ALL * cores)
     return LoadLimit(min(busy_share, QUIET_SHARE) * cores, above, counters)
 
@@ -90,21 +89,17 @@ def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
     alone = [{cycle for cycle, load in turns.items() if load.is_disturbed} for turns in columns]
     unclear = [{cycle: load for cycle, load in turns.items() if load.is_rounding} for turns in columns]
     left = sorted(set().union(*unclear).difference(*alone))
-    loads = {cycle: _sum(turns[cycle] for turns in unclear if cycle in turns) for cycle in left}
+    loads = {cycle: sum((turns[cycle] for turns in unclear if cycle in turns), Load()) for cycle in left}
     together = set[int]()
     needed, length = True, 1
     while needed and left:
         spans = [left[start : start + length] for start in range(0, len(left), length)]
-        sums = [_sum(loads[cycle] for cycle in span) for span in spans]
+        sums = [sum((loads[cycle] for cycle in span), Load()) for span in spans]
         together.update(cycle for span, load in zip(spans, sums, strict=True) if load.is_disturbed for cycle in span)
         needed = sums[0].is_rounding and len(spans) > 1
         left = [cycle for cycle in left if cycle not in together]
         length *= 2
     return [cycles | (together & turns.keys()) for cycles, turns in zip(alone, unclear, strict=True)]
-
-
-def _sum(loads: Iterable[Load]) -> Load:
-    return sum(loads, Load())
 
 
 def loads_of(slices: Iterable[Slice], limit: LoadLimit, readings: int = 1) -> dict[int, Load]:
@@ -166,5 +161,4 @@ def _mapped(value: Any, change: Callable[[Path, Samples], Samples], path: Path =
     if not dataclasses.is_dataclass(value) or isinstance(value, type):
         return value
     parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    changed = {name: _mapped(part, change, (*path, name)) for name, part in parts.items()}
-    return dataclasses.replace(value, **changed) if any(changed[name] is not parts[name] for name in parts) else value
+    return dataclasses.replace(value, **{name: _mapped(part, change, (*path, name)) for name, part in parts.items()})

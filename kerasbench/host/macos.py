@@ -14,7 +14,7 @@ CHIP = [SYSCTL, "-n", "machdep.cpu.brand_string"]
 # -i passes over names that are not known: Intel has no level 1, and older systems do not name their levels.
 CORES = [SYSCTL, "-i", *(f"hw.perflevel{level}.{fact}" for level in (0, 1) for fact in ("physicalcpu", "name"))]
 # What the levels are where they have no names; an M5 Max calls them Super and Performance.
-CORE_KINDS = ("performance", "efficiency")
+CORE_KINDS = {"0": "performance", "1": "efficiency"}
 # JSON, whose keys are the same from macOS 12 to 26; the plain text is laid out for people.
 GPUS = ["/usr/sbin/system_profiler", "-json", "SPDisplaysDataType"]
 PLATFORM = ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"]
@@ -40,10 +40,9 @@ def chip() -> str:
 def cores_by_kind() -> dict[str, int]:
     """Return the physical cores of each kind, the fastest first; empty where all are alike, as on Intel."""
     text = _output(CORES)
-    counts = {int(level): int(count) for level, count in re.findall(r"hw\.perflevel(\d)\.physicalcpu: (\d+)", text)}
-    names = {int(level): name.lower() for level, name in re.findall(r"hw\.perflevel(\d)\.name: (\w+)", text)}
-    kinds = dict(enumerate(CORE_KINDS)) | names
-    return {kinds[level]: counts[level] for level in sorted(counts) if level in kinds} if len(counts) > 1 else {}
+    counts = dict(re.findall(r"hw\.perflevel(\d)\.physicalcpu: (\d+)", text))
+    kinds = CORE_KINDS | dict(re.findall(r"hw\.perflevel(\d)\.name: (\w+)", text))
+    return {kinds[level].lower(): int(counts[level]) for level in sorted(counts)} if len(counts) > 1 else {}
 
 
 def gpu() -> str:

@@ -44,17 +44,10 @@ def observe(sample_s: float = SAMPLE_S) -> MachineState:
     began_s, idle_before_s = time.monotonic(), _idle_s()
     time.sleep(sample_s)
     busy = busy_share(idle_before_s, _idle_s(), time.monotonic() - began_s) if sample_s else 0.0
-    apple = sys.platform == "darwin"
-    return MachineState(
-        busy_share=busy,
-        thermal_level=thermal_level(),
-        on_battery=macos.on_battery() if apple else linux.on_battery(),
-        low_power=macos.low_power() if apple else None,
-        governors=[] if apple else linux.governors(),
-        throttle_count=None if apple else linux.throttle_count(),
-        quota_throttled=None if apple else linux.quota_throttled(),
-        quota_cores=None if apple else linux.quota_cores(),
-    )
+    if sys.platform == "darwin":
+        return MachineState(busy, thermal_level(), macos.on_battery(), macos.low_power(), [], None, None, None)
+    counted = (linux.governors(), linux.throttle_count(), linux.quota_throttled(), linux.quota_cores())
+    return MachineState(busy, None, linux.on_battery(), None, *counted)
 
 
 def busy_share(idle_before_s: Sequence[float], idle_after_s: Sequence[float], passed_s: float) -> float:

@@ -22,7 +22,7 @@ import platformdirs
 from filelock import FileLock, Timeout
 
 from kerasbench import __version__, modes, text
-from kerasbench.errors import EXIT_OK, KerasbenchError, ResultsError, UsageError
+from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.machines import dask
 from kerasbench.machines.lines import End, Hello, Told
 from kerasbench.machines.luggage import VARIABLES, Luggage, folder_name, packed, words
@@ -42,9 +42,7 @@ KEEPING = threading.Lock()  # one run at a time: those of a hundred machines do 
 
 # Scripts, before which F is the folder there.
 PUT = 'umask 077; mkdir -p "$F/results" && cd "$F" && rm -rf files && tar -xf -'
-START = (
-    f'umask 077; if [ -f "$F/{VARIABLES}" ]; then . "$F/{VARIABLES}"; fi; exec {{}} -m kerasbench {{}} --events {{}}'
-)
+START = f'umask 077; [ ! -f "$F/{VARIABLES}" ] || . "$F/{VARIABLES}"; exec {{}} -m kerasbench {{}} --events {{}}'
 REMOVE = 'rm -f "$F/results/{}".*; '
 # What no longer counted when a run was resumed stays, and so do the variables of a run that has not ended.
 TIDY = (
@@ -59,11 +57,7 @@ class Carrier(Protocol):
     warning: str  # about its last script
 
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
-        """Yield the output of a script of a shell there, in blocks; its input is open until ``stop``, or what is given.
-
-        Raises:
-            ResultsError: it has failed, or the machine is lost.
-        """
+        """Yield a script's output in blocks; its input is open until ``stop``, or what is given. Raise ResultsError."""
 
     def stop(self) -> None: ...  # ends the script's input
 
@@ -91,10 +85,6 @@ class Remote:
     hello: Hello | None = None  # of the same kerasbench, unless its doctor is asked
     end: End | None = None
     stopped: bool = False
-
-    @property
-    def is_fit(self) -> bool:
-        return self.end is not None and self.end.code == EXIT_OK and not self.cause
 
     def stop(self) -> None:
         self.stopped = True
@@ -249,6 +239,8 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
     for_all = dataclasses.replace(settings, hosts=[], cluster="", insecure=False, python=[], results=Settings().results)
     if settings.hosts and settings.cluster:
         raise UsageError("--hosts and --cluster exclude each other: a cluster has its own machines")
+    if settings.insecure and settings.hosts:
+        raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
         config = modes.planner(command).configured(for_all)
         if isinstance(config, RunConfig):

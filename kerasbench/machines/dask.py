@@ -33,10 +33,9 @@ DISTURBING = 0.01  # of a core: what a worker uses with Dask's defaults, and not
 
 @contextmanager
 def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]]:
-    """Yield a carrier for each worker, by its name; Dask's own configuration (``distributed.comm.tls``) has the keys.
+    """Yield a carrier for each worker, by its name; raise UsageError for a cluster that cannot, or may not, be used.
 
-    Raises:
-        UsageError: the cluster does not answer, has no workers, or has no encryption and may be reached by others.
+    Dask's own configuration (``distributed.comm.tls``) has the keys.
     """
     require_encryption(address, insecure)
     try:
@@ -143,8 +142,7 @@ class DaskCarrier:
 
 def _workers(client: "Client") -> dict[str, dict[str, Any]]:
     """Return what the scheduler says of each worker, by its address; scheduler_info may say that there are none."""
-    workers: dict[str, dict[str, Any]] = client.sync(client.scheduler.identity, n_workers=-1)["workers"]
-    return workers
+    return dict(client.sync(client.scheduler.identity, n_workers=-1)["workers"])
 
 
 def _why(future: "Future") -> str:

@@ -28,7 +28,7 @@ from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USA
 from kerasbench.machines.ssh import BLOCK, SHOWN
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import INTERRUPTED, Run
+from kerasbench.results.run import INTERRUPTED
 from kerasbench.results.store import as_line, records
 from kerasbench.runs.run import SUPERSEDED, measured
 from kerasbench.settings import Settings
@@ -81,8 +81,7 @@ def told(act: Callable[[Lines], End]) -> int:
     """Run a command whose output is lines, and return its exit code; whatever else it prints goes to stderr."""
     lines = Lines(os.dup(sys.stdout.fileno()))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    version = platform.python_version()
-    lines.send(Told(hello=Hello(__version__, all_measuring_code(), version, sys.executable)))
+    lines.send(Told(hello=Hello(__version__, all_measuring_code(), platform.python_version(), sys.executable)))
     end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
@@ -113,14 +112,11 @@ def measure(command: str, asked: Settings, lines: Lines) -> End:
         if run.stopped_because != SUPERSEDED:
             if run.unfinished or (asked.budget is not None and run.out_of_time):
                 break
-            return End(EXIT_OK, "", file.stem, _raw(run))  # whoever asked for it was gone before it was fetched
+            # Whoever asked for it was gone before it was fetched.
+            return End(EXIT_OK, "", file.stem, msgspec.Raw(as_line(run).strip()))
     progress = ConsoleProgress(lines.console(), modes.sentences)
     config, chosen = modes.configured(command, asked, progress)
     lines.send(Told(python=chosen.to_name_again()))
     with measured(config, folder, chosen, modes.planner, progress, asked.wait) as finished:
         code = EXIT_USAGE if finished.unsaved else EXIT_OK
-        return End(code, finished.unsaved, finished.store.data.stem, _raw(finished.record))
-
-
-def _raw(run: Run) -> msgspec.Raw:
-    return msgspec.Raw(as_line(run).strip())
+        return End(code, finished.unsaved, finished.store.data.stem, msgspec.Raw(as_line(finished.record).strip()))

@@ -56,7 +56,7 @@ class Shell:
             except OSError as error:
                 raise ResultsError(f"{command[0]} cannot be started: {error.strerror}") from None
         if self._stopped:
-            self._end_input()
+            self.stop()
         assert process.stdout is not None and process.stderr is not None
         complaints = deque[bytes](maxlen=2)
         hearing = threading.Thread(target=_overhear, args=[process.stderr, complaints], daemon=True)
@@ -79,16 +79,14 @@ class Shell:
 
     def stop(self) -> None:
         self._stopped = True
-        self._end_input()
-
-    def _end_input(self) -> None:
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
 
     def close(self) -> None:
         """Leave nothing of it behind here; the other side hears of it as of the end of its input."""
-        self._end_input()
         if self._process is not None:
+            if self._process.stdin is not None:
+                self._process.stdin.close()
             with suppress(subprocess.TimeoutExpired):
                 self._process.wait(LEAVING_S)
             self._process.kill()

@@ -36,8 +36,6 @@ MARKER = re.compile(r"(<!-- tables of (\S+\.json(?: \S+\.json)*): ([a-z_, ]+) --
 
 @dataclass(frozen=True)
 class SavedReport:
-    """The findings of a run, and its files."""
-
     findings: Findings
     data: Path
     tables: Path
@@ -63,16 +61,15 @@ def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
         for file, text in pages.items():
             replace(file, text.encode())
     except ResultsError as error:
-        unsaved = str(error)  # the tables are shown all the same
-    plot = store.data.with_suffix(CHART)
-    return SavedReport(findings, store.data, store.tables, plot if plot in pages and not unsaved else None, unsaved)
+        pages, unsaved = {}, str(error)  # the tables are shown all the same
+    plot = next((file for file in pages if file.suffix == CHART), None)
+    return SavedReport(findings, store.data, store.tables, plot, unsaved)
 
 
 def _of_run(findings: Findings, data: Path) -> dict[Path, str]:
     shown, file, tables = page.whole(findings), data.with_suffix(CHART), data.with_suffix(TABLES)
-    if shown.chart is None:
-        return {tables: markdown.file(shown, data=data.name)}
-    return {file: svg.file(shown.chart), tables: markdown.file(shown, quote(file.name), data.name)}
+    chart = {file: svg.file(shown.chart)} if shown.chart else {}
+    return chart | {tables: markdown.file(shown, quote(file.name) if chart else "", data.name)}
 
 
 def default_places(folder: Path) -> list[Path]:
@@ -116,9 +113,7 @@ def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     if place.is_dir():
         parts = ["# Results by machine", EXPLANATION]
         for identity, index in machines.items():
-            text, files = index.drawn(Findings.of(merged[identity]) if identity in merged else None, place)
-            parts.append(text)
-            pages |= files
+            parts += index.drawn(Findings.of(merged[identity]) if identity in merged else None, place, pages)
         pages[place / INDEX] = "\n\n".join([*parts, MADE]) + "\n"
     return pages
 
@@ -156,22 +151,22 @@ class _MachineIndex:
             if key not in self.lines or level > self.lines[key][0]:
                 self.lines[key] = (level, [*map(markdown.escape, [key, *answer]), link])
 
-    def drawn(self, merged: Findings | None, folder: Path) -> tuple[str, dict[Path, str]]:
+    def drawn(self, merged: Findings | None, folder: Path, pages: dict[Path, str]) -> list[str]:
+        """Return its part of the index, and put its charts among the pages."""
         unknown = "" if self.machine.identifier else " (perhaps several)"
-        parts, files = [f"## {markdown.escape(self.machine.title + unknown)}"], {}
-        chart = charts.ratios(merged, title(merged)) if merged else None
-        if merged and chart is not None:
-            file = folder / f"{slug(self.machine)}{CHART}"
-            files[file] = svg.file(chart)
-            parts += [f"{markdown.escape(chart.title)}.", f"![{markdown.escape(chart.title)}]({quote(file.name)})"]
+        parts = [f"## {markdown.escape(self.machine.title + unknown)}"]
+        if merged and (chart := charts.ratios(merged, title(merged))) is not None:
+            name, alternative = slug(self.machine), markdown.escape(chart.title)
+            pages[folder / f"{name}{CHART}"] = svg.file(chart)
+            parts += [f"{alternative}.", f"![{alternative}]({name}{CHART})"]
             by_kind, fastest = charts.kinds(merged), kinds(merged)
             if by_kind is not None and fastest is not None and fastest.table is not None:
-                files[folder / f"{slug(self.machine)}-kinds{CHART}"] = svg.file(by_kind)
-                parts += [markdown.table(fastest.table)]
+                pages[folder / f"{name}-kinds{CHART}"] = svg.file(by_kind)
+                parts.append(markdown.table(fastest.table))
         headers = ["workload", "fastest", "how many times as long the others take", "run"]
         lines = [line for _, line in self.lines.values()]
         parts += [markdown.draw_table(headers, lines)] if lines else []
-        return "\n\n".join([*parts, f"All runs: {', '.join(self.runs)}"]), files
+        return [*parts, f"All runs: {', '.join(self.runs)}"]
 
 
 def stale(pages: dict[Path, str]) -> list[Path]:
@@ -185,7 +180,7 @@ def write(pages: dict[Path, str]) -> list[Path]:
         ResultsError: the disk refuses, or a page is somebody else's; the others are written all the same.
     """
     changed = stale(pages)
-    refused: list[str] = []
+    refused = []
     for file in changed:
         try:
             if MARKER.search(pages[file]):  # somebody's own page, who wants it written by the markers

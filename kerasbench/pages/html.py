@@ -14,7 +14,20 @@ from kerasbench.analysis.table import MEASURED, observations
 from kerasbench.pages import page
 from kerasbench.pages.several import side_by_side
 from kerasbench.report import svg
-from kerasbench.report.sections import EMPTY, Cell, Link, Page, Section, Strong, Table, Typed, Words, inlines, mark
+from kerasbench.report.sections import (
+    EMPTY,
+    Cell,
+    Link,
+    Page,
+    Section,
+    Strong,
+    Table,
+    Typed,
+    Words,
+    inlines,
+    number,
+    texts,
+)
 from kerasbench.report.svg import asset, escaped
 from kerasbench.report.words import SPELLED, multiple, names, three_digits, workload_of
 from kerasbench.text import blanked
@@ -81,13 +94,11 @@ def _machine(anchor: str, name: str, findings: Findings, several: bool) -> str:
     parts = [*whole.sections, *filter(None, [all_numbers(findings)])]
     sections = [(f"{anchor}-{place}", part) for place, part in enumerate(parts, start=1)]
     heading = [f"<h2>{escaped(name)}</h2>", f"<p><strong>{escaped(whole.title)}</strong></p>"] if several else []
-    shown = [(place, part) for place, part in sections if part.title]
-    return "\n".join([*heading, _navigation(shown), *(_section(part, place, level) for place, part in sections)])
+    return "\n".join([*heading, _navigation(sections), *(_section(part, place, level) for place, part in sections)])
 
 
 def all_numbers(findings: Findings) -> Section | None:
-    rows = []
-    called = {}
+    rows, called = [], {}
     for column, name in names(findings.summary.columns).items():
         options = column.with_options(environment=None).options.label
         called[column.backend, column.device, options, column.options.environment] = name
@@ -98,18 +109,14 @@ def all_numbers(findings: Findings) -> Section | None:
         values = (line.value, line.low, line.high)
         cells = [EMPTY if value is None else Cell(three_digits(value), value) for value in values]
         over = EMPTY if line.ratio is None else Cell(multiple(line.ratio), line.ratio, ratio=line.ratio)
-        unit = f" ({line.unit})" if line.unit else ""
-        metric = f"{BY_NAME[line.metric].title}{unit}"
-        trials = Cell(f"{line.trials:,}", line.trials)
-        rows.append([*map(Cell, [workload_of(line), called[key], metric]), *cells, over, trials])
-    if not rows:
-        return None
+        metric = BY_NAME[line.metric].title + (f" ({line.unit})" if line.unit else "")
+        rows.append([*texts(workload_of(line), called[key], metric), *cells, over, number(line.trials)])
     headers = ["workload", "configuration", "metric", "value", "low", "high", "relative to the fastest", "trials"]
-    return Section(f"All {len(rows):,} numbers", table=Table(headers, rows), folded=True)
+    return Section(f"All {len(rows):,} numbers", table=Table(headers, rows), folded=True) if rows else None
 
 
 def _navigation(sections: Sequence[tuple[str, Section]]) -> str:
-    links = [f'<li><a href="#{place}">{escaped(part.title)}</a></li>' for place, part in sections]
+    links = [f'<li><a href="#{place}">{escaped(part.title)}</a></li>' for place, part in sections if part.title]
     return f'<nav aria-label="Sections"><details><summary>Contents</summary><ul>{"".join(links)}</ul></details></nav>'
 
 
@@ -163,30 +170,24 @@ def _words(words: Words) -> str:
 
 def _table(table: Table) -> str:
     numeric = [table.is_numeric(index) for index in range(len(table.columns))]
-    heads = [
-        f'<th scope="col"{NUMBER if is_number else ""}>{escaped(name)}</th>'
-        for name, is_number in zip(table.columns, numeric, strict=True)
-    ]
+    heads = ""
+    for name, is_number in zip(table.columns, numeric, strict=True):
+        heads += f'<th scope="col"{NUMBER if is_number else ""}>{escaped(name)}</th>'
     rows = [_row(cells, numeric) for cells in table.rows]
-    return "\n".join(["<table>", f"<thead><tr>{''.join(heads)}</tr></thead>", "<tbody>", *rows, "</tbody></table>"])
+    return "\n".join(["<table>", f"<thead><tr>{heads}</tr></thead>", "<tbody>", *rows, "</tbody></table>"])
 
 
 def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
     """Return a row, whose first cell is its heading. The script sorts by ``data-value``."""
     row = ""
     for index, (cell, is_number) in enumerate(zip(cells, numeric, strict=True)):
-        text = escaped(cell.text)
-        if cell.failed:
-            text = f"<em>{text}</em>"
-        elif cell.strong:
-            text = f"<strong>{text}</strong>"
-        text = " ".join(filter(None, [text, mark(cell.marks)]))
+        tag = "em" if cell.failed else "strong" if cell.strong else ""
+        text = cell.marked(f"<{tag}>{escaped(cell.text)}</{tag}>" if tag else escaped(cell.text))
         key = "" if cell.value is None else f' data-value="{float(cell.value)!r}"'
         tint = sum(cell.ratio >= least for least in TINTS) if cell.ratio is not None else 0
         is_long = len(cell.text) >= LONG_CELL and not is_number
         classes = ["number"] * is_number + [f"tint{tint}"] * (tint > 0) + ["long"] * is_long
-        joined = " ".join(classes)
-        looks = f' class="{joined}"' if classes else ""
+        looks = f' class="{" ".join(classes)}"' if classes else ""
         row += f"<td{looks}{key}>{text}</td>" if index else f'<th scope="row"{key}>{text}</th>'
     return f"<tr>{row}</tr>"
 

@@ -48,13 +48,9 @@ def whole(findings: Findings) -> Page:
 def head(findings: Findings) -> list[Words]:
     """Return the machine and the versions, then the command, the date and for how long it was measured."""
     record = findings.record
-    versions = versions_of(record)
-    named = [
-        f"{SPELLED.get(package, package.capitalize())} {listed(sorted(versions[package]))}"
-        for package in PACKAGES
-        if package in versions
-    ]
-    machine = record.machine
+    machine, versions = record.machine, versions_of(record)
+    had = {package: listed(sorted(versions[package])) for package in PACKAGES if package in versions}
+    named = [f"{SPELLED.get(package, package.capitalize())} {version}" for package, version in had.items()]
     kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
     cpus = count(machine.cores, "logical CPU") + (f" ({kinds})" if kinds else "")
     gpus = [gpu + (f" (driver {machine.driver})" if machine.driver else "") for gpu in machine.gpus] or ["no GPU"]

@@ -18,10 +18,8 @@ from kerasbench.text import NOTHING, blanked, count
 
 
 def changes(comparison: RunComparison, old: str, new: str) -> Page:
-    lines: list[Words] = []
-    for title, cases in (("New", comparison.added), ("No longer measured", comparison.vanished)):
-        if cases:
-            lines.append(f"{title}: {', '.join(case_name(case) for case in cases)}.")
+    others = (("New", comparison.added), ("No longer measured", comparison.vanished))
+    lines = [f"{title}: {', '.join(map(case_name, cases))}." for title, cases in others if cases]
     for case, failure in comparison.failed:
         lines.append(f"Measured before, failing now: {case_name(case)}: {failure.code}: {failure.cause}")
     if not comparison.changes:
@@ -37,9 +35,8 @@ def changes(comparison: RunComparison, old: str, new: str) -> Page:
         rows.append([Cell(name), before, takes(change.contrast), meanwhile])
     judged = len(comparison.changes) - comparison.unjudged.total()
     slower, faster = comparison.verdicts[Verdict.SLOWER], comparison.verdicts[Verdict.FASTER]
-    if judged:
-        title = f"{new}: {slower} of {count(judged, 'case')} clearly slower, {faster} clearly faster"
-    else:
+    title = f"{new}: {slower} of {count(judged, 'case')} clearly slower, {faster} clearly faster"
+    if not judged:
         title = f"Nothing between the two is decided ({count(len(comparison.changes), 'case')})"
     table = Table(["case", old, f"{new} takes", "meanwhile"], rows)
     return Page(title, [Section("", table=table, lines=lines, notes=list(_notes(comparison)))])
@@ -72,7 +69,6 @@ def sentences(comparison: RunComparison) -> list[str]:
 
 
 def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
-    """Return the times of several machines or sets of results, each with its name."""
     columns, rows = abreast(summaries)
     several = len({column for _, column in columns}) > 1
     body = [[Cell(row.label), *(_abreast(row, column) for column in columns)] for row in rows]
@@ -120,11 +116,9 @@ def of_machines(machines: Sequence[MachineBrief], failed: Mapping[str, str]) -> 
         rows = [texts(name, cause) for name, cause in failed.items()]
         sections.append(Section("Machines that were not done", table=Table(["machine", "why"], rows)))
     sections += [Section(machine.name, lines=machine.answers) for machine in machines if machine.answers]
-    different = []
-    for package in dict.fromkeys(package for machine in machines for package in machine.versions):
-        versions = [machine.versions.get(package, NOTHING) for machine in machines]
-        if len(set(versions)) > 1:
-            different.append(texts(package, *versions))
+    packages = dict.fromkeys(package for machine in machines for package in machine.versions)
+    versions = {package: [machine.versions.get(package, NOTHING) for machine in machines] for package in packages}
+    different = [texts(package, *had) for package, had in versions.items() if len(set(had)) > 1]
     if different:
         table = Table(["package", *(machine.name for machine in machines)], different)
         sections.append(Section("Versions that differ", table=table))
@@ -134,18 +128,14 @@ def of_machines(machines: Sequence[MachineBrief], failed: Mapping[str, str]) -> 
 
 
 def _over_machines(summaries: Sequence[tuple[str, Summary]]) -> Section:
-    """Return for each workload where its shortest time is, and how long the fastest of each other machine takes."""
-    _, rows = abreast(summaries)
     lines = []
-    for row in rows:
-        if row.fastest is None:
-            continue
-        name, column = row.fastest
-        called = names([column for _, column in row.cases])
-        others = [
-            f"{called[other]} on {machine} takes {multiple(row.ratios[machine, other])} as long"
-            for machine, other in sorted(row.firsts - {row.fastest}, key=row.ratios.__getitem__)
-        ]
-        rest = "; ".join(others) or "no other machine measured it"
-        lines.append(blanked(f"{row.label}: {called[column]} on {name} has the shortest time; {rest}."))
+    for row in abreast(summaries)[1]:
+        if row.fastest is not None:
+            (name, column), called = row.fastest, names([column for _, column in row.cases])
+            others = [
+                f"{called[other]} on {machine} takes {multiple(row.ratios[machine, other])} as long"
+                for machine, other in sorted(row.firsts - {row.fastest}, key=row.ratios.__getitem__)
+            ]
+            rest = "; ".join(others) or "no other machine measured it"
+            lines.append(blanked(f"{row.label}: {called[column]} on {name} has the shortest time; {rest}."))
     return Section("", lines=lines)

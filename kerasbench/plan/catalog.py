@@ -1,10 +1,8 @@
 """Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
 
-The parent never executes a scenario file. A child describes it once; the description is kept under the file's
-content hash in the user's cache folder.
+The parent never executes a scenario file: a child describes it.
 """
 
-import dataclasses
 import hashlib
 import json
 import re
@@ -12,10 +10,9 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import MappingProxyType
 
 import platformdirs
 
@@ -23,12 +20,11 @@ from kerasbench import backends, scenario
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError, unknown
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
-from kerasbench.scenario import baseline_file, is_named
 from kerasbench.text import blanked, label
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
-BASELINES_FOLDER = baseline_file(Path("scenario.py"), "").parent.name
+BASELINES_FOLDER = scenario.baseline_file(Path("scenario.py"), "").parent.name
 FILE_PATTERN = re.compile(
     r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<workload>[^/]+))?", re.DOTALL
 )
@@ -41,7 +37,6 @@ OTHER_FORMS = {
     ".safetensors": "a file of weights without the model",
 }
 DESCRIBED_BY = ("scenario.py", "datasets.py", "protocol/descriptions.py", "protocol/requests.py", "worker/describe.py")
-NO_VARIABLES: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True)
@@ -104,7 +99,7 @@ def select(
     patterns: Sequence[str],
     python: str,
     backend: str | None = None,
-    kept: Mapping[str, str] = NO_VARIABLES,
+    kept: Mapping[str, str] | None = None,
     model_config: ModelConfig = NOTHING,
     suite: str = DEFAULT_SUITE,
 ) -> list[Selected]:
@@ -143,7 +138,7 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
 
 def own_files(patterns: Sequence[str]) -> list[str]:
     files = [match["file"] for match in map(FILE_PATTERN.fullmatch, patterns) if match]
-    return list(dict.fromkeys(file for file in files if not is_named(Path(file))))
+    return list(dict.fromkeys(file for file in files if not scenario.is_named(Path(file))))
 
 
 def means_scenario(word: str) -> bool:
@@ -166,23 +161,15 @@ def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, 
 
 def place_of(file: Path) -> str:
     """Return what a child finds it by, wherever that runs: a link by that name, which says what it is."""
-    return str(file if is_named(file) else file.absolute())
-
-
-def resolved(model_config: ModelConfig) -> ModelConfig:
-    custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
-    return dataclasses.replace(model_config, custom=custom, rows=rows)
+    return str(file if scenario.is_named(file) else file.absolute())
 
 
 def _is_model(file: Path) -> bool:
-    return scenario.is_saved(file) or is_named(file)
+    return scenario.is_saved(file) or scenario.is_named(file)
 
 
 def _split(patterns: Sequence[str], model_config: ModelConfig) -> tuple[list[tuple[Path, str]], list[str]]:
-    """Return the files among the patterns, each with its workload if one is named, and the names of what is built in.
-
-    Raise UnusableScenario for a model in a form that not every backend loads, UsageError where there is no model.
-    """
+    """Return the files among the patterns, each with its workload if one is named, and the names of built-in ones."""
     for pattern in patterns:
         _refuse_other_forms(pattern)
     matches = {pattern: FILE_PATTERN.fullmatch(pattern) for pattern in patterns}
@@ -211,14 +198,11 @@ def _candidates(patterns: Sequence[str], suite: str) -> list[Path]:
     """Return the built-in files that the patterns can mean, so that no other is loaded; a suite's without patterns."""
     if not patterns:
         return suite_files(suite)
-    files = builtin_files()
-    chosen: set[Path] = set()
-    for pattern in patterns:
-        matching = [file for file in files if fnmatchcase(file.stem, pattern.partition("/")[0])]
-        if not matching:
+    files, names = builtin_files(), {pattern: pattern.partition("/")[0] for pattern in patterns}
+    for pattern, name in names.items():
+        if not any(fnmatchcase(file.stem, name) for file in files):
             raise unknown("scenario", pattern, [file.stem for file in files])
-        chosen.update(matching)
-    return [file for file in files if file in chosen]
+    return [file for file in files if any(fnmatchcase(file.stem, name) for name in names.values())]
 
 
 def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
@@ -228,7 +212,7 @@ def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
             raise unknown("workload", pattern, [f"{known.entry.name}/{known.workload.name}" for known in workloads])
     naming = [[pattern for pattern in patterns if _names(pattern, selected)] for selected in workloads]
     return [
-        dataclasses.replace(selected, named=any("/" in pattern for pattern in by))
+        replace(selected, named=any("/" in pattern for pattern in by))
         for selected, by in zip(workloads, naming, strict=True)
         if by or not patterns
     ]
@@ -243,20 +227,20 @@ def describe(
     files: Sequence[Path],
     python: str,
     backend: str | None = None,
-    kept: Mapping[str, str] = NO_VARIABLES,
+    kept: Mapping[str, str] | None = None,
     model_config: ModelConfig = NOTHING,
 ) -> list[Entry]:
-    """Return the entries of these files, in their order; all that are not known yet are described by one child.
+    """Return the entries of these files; one child describes all that are not known yet.
 
-    A built-in file's description is remembered by its content. A file of the user's own is described each time: it may
-    import another one that has changed.
+    Built-in files are remembered by their content. The user's own may import another one that has changed.
     """
     hashes = {file: _hash(file, model_config) for file in files}
     of_folder = {folder.resolve(): suite for suite, folder in suites().items()}
     of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
     caches = _cache_files({file: hashes[file] for file in files if of_file[file]})
     known = {file: description for file, cache in caches.items() if (description := _read_cached(cache))}
-    config = resolved(model_config)
+    custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
+    config = replace(model_config, custom=custom, rows=rows)
     described = _described([file for file in hashes if file not in known], python, backend, kept, config)
     for file in described.keys() & caches.keys():
         _write_cached(caches[file], described[file])
@@ -266,7 +250,7 @@ def describe(
 
 
 def _described(
-    files: Sequence[Path], python: str, backend: str | None, kept: Mapping[str, str], model_config: ModelConfig
+    files: Sequence[Path], python: str, backend: str | None, kept: Mapping[str, str] | None, model_config: ModelConfig
 ) -> dict[Path, Description]:
     """Have files described; where a child fails on several, each by one of its own, which tells whose fault it is."""
     if not files:
@@ -275,7 +259,7 @@ def _described(
     from kerasbench.processes import questions
     from kerasbench.protocol.messages import Code
 
-    answer = questions.describe([place_of(file) for file in files], python, backend, kept, model_config)
+    answer = questions.describe([place_of(file) for file in files], python, backend, kept or {}, model_config)
     if isinstance(answer, list):
         return dict(zip(files, answer, strict=True))
     if len(files) == 1:
@@ -285,7 +269,7 @@ def _described(
 
 
 def baselines(file: Path) -> dict[str, str]:
-    beside = {backend: baseline_file(file, backend) for backend in backends.names()}
+    beside = {backend: scenario.baseline_file(file, backend) for backend in backends.names()}
     return {backend: _hash(baseline) for backend, baseline in beside.items() if baseline.is_file()}
 
 
@@ -314,8 +298,8 @@ def _read_cached(file: Path) -> Description | None:
 
 
 def _write_cached(file: Path, description: Description) -> None:
-    from kerasbench.files import replace  # late: mostly all is remembered
+    from kerasbench import files  # late: mostly all is remembered
 
     with suppress(OSError, ResultsError):  # a cache that cannot be written costs 50 ms the next time
         file.parent.mkdir(parents=True, exist_ok=True)
-        replace(file, json.dumps(dataclasses.asdict(description)).encode())
+        files.replace(file, json.dumps(asdict(description)).encode())

@@ -44,20 +44,15 @@ class History:
 
 
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
-    """Read the newest results of the same machine and protocol; files that cannot be read are passed over.
-
-    How long a trial takes is told by those that measured as much: those of ``--quick`` say nothing of long blocks.
-    """
+    """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
     durations: dict[CaseKey, list[float]] = {}
     scatter, family, protocol = None, family_of(planned), planned.effort.protocol
     for file, record in _newest(folder, machine, protocol.kind):
+        # Those of --quick measured less, and tell how ratios scatter alone.
         for trial in record.trials if record.config.effort.protocol == protocol else ():
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
-        if scatter is None and any(
-            trial.block for trial in record.trials
-        ):  # older ones took no turns, and scatter more
-            scatter = run_scatter(summarize(record), family, file.name)
+        scatter = scatter or run_scatter(summarize(record), family, file.name)
     if scatter is None:
         blocks = [ASSUMED[family].between_blocks(case.backend, HEADLINE) for case in planned.cases]
         scatter = RunScatter(max(blocks, default=TYPICAL_SCATTER))
@@ -121,9 +116,8 @@ def minimum_detectable_effect(
 ) -> float:
     """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
 
-    It is one of so many that are judged together, and called at the latest by a t test at the level over their number.
-    Where there are enough, they lend each other degrees of freedom. Sessions, of which all rounds are one, differ by so
-    much (a standard deviation of the logarithm).
+    It is one of so many that are judged together, and called at the latest by a t test at the level over their number;
+    enough of them lend each other degrees of freedom. ``between_sessions``: a standard deviation of the logarithm.
     """
     borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
     confidence = 1 - (1 - CONFIDENCE) / together
@@ -203,11 +197,10 @@ class Eta:
         correction = sum(map(sum, self._spent_s.values())) / guessed_s if guessed_s else 1.0
         total_s = 0.0
         for case in self._cases:
-            spent = self._spent_s.get(case.key, [])
+            recent = self._spent_s.get(case.key, [])[-RECENT:]
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
-                recent = spent[-RECENT:]
                 trial_s = sum(recent) / len(recent) if recent else guess_s
-                first = variants.has(case.options, "prepares") and not spent  # a process before them fills the caches
+                first = variants.has(case.options, "prepares") and not recent  # a process before them fills the caches
                 total_s += trial_s * (first + max(0, rounds - self._rounds[case.key]))
         return total_s

@@ -1,11 +1,11 @@
 """A model that is alive in this process: saved with its rows, and then measured as any saved model is."""
 
-import dataclasses
 import json
 import shutil
 import zipfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
@@ -50,11 +50,11 @@ def with_live_model(settings: Settings, scenarios: object, data: object) -> Iter
     kind = data if isinstance(data, str) else "synthetic"
     if is_model(scenarios):
         with saved_model(scenarios, None if kind is data else data) as (file, rows, samples):
-            yield dataclasses.replace(settings, scenarios=[file], data=kind, rows=rows, samples=samples)
+            yield replace(settings, scenarios=[file], data=kind, rows=rows, samples=samples)
         return
     if kind is not data:
         raise UsageError("data=(x, y) is for a model object; a scenario has its own data")
-    yield dataclasses.replace(settings, scenarios=named(scenarios), data=kind)
+    yield replace(settings, scenarios=named(scenarios), data=kind)
 
 
 def is_gone(scenarios: Sequence[str]) -> bool:
@@ -76,12 +76,10 @@ def saved_model(model: Model, data: object = None) -> Iterator[tuple[str, str, i
         except Exception as error:
             message = " ".join(str(error).split())[:200]
             raise UsageError(f"the model cannot be saved: {type(error).__name__}: {message}") from error
-        if data is None:
-            yield str(file), "", 0
-        else:
-            samples = write_rows(rows, data)
+        samples = 0 if data is None else write_rows(rows, data)
+        if samples:
             _without_dates(rows)
-            yield str(file), str(rows), samples
+        yield str(file), str(rows) if samples else "", samples
 
 
 def _without_dates(file: Path) -> None:

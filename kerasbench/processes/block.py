@@ -22,7 +22,7 @@ from kerasbench.files import scratch_folder
 from kerasbench.processes import group
 from kerasbench.processes.outcome import Outcome, Received, not_started, outcome_of
 from kerasbench.processes.process import Child, Limits, Listener
-from kerasbench.processes.variables import NOTHING, task_of
+from kerasbench.processes.variables import task_of
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU
 from kerasbench.protocol.measurement import Slice, Turn, encode_turn
 from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase
@@ -91,17 +91,12 @@ OnBlockEvent = Callable[[BlockEvent], None]
 
 
 def measure(
-    members: Sequence[BlockMember],
-    policy: BlockPolicy,
-    on_event: OnBlockEvent,
-    alone: bool,
-    kept: Mapping[str, str] = NOTHING,
+    members: Sequence[BlockMember], policy: BlockPolicy, on_event: OnBlockEvent, alone: bool, kept: Mapping[str, str]
 ) -> list[Outcome | None]:
     """Measure columns side by side; return the outcome of each, None where others have taken the memory or files.
 
-    ``alone``: each starts while no other runs, for cold figures, and gets ready for each stage so; else all do at once
-    but those on a card of CUDA's family, and only turns are taken alone. ``kept`` are the variables of the shell that
-    are passed through. Whatever is raised meanwhile stops all children and everything that they have started.
+    ``alone``: each starts, and gets ready for each stage, while no other runs, for cold figures; else all do at once
+    but those on a card of CUDA's family. Whatever is raised meanwhile stops all children and what they have started.
     """
     with ExitStack() as stack:
         try:
@@ -118,11 +113,8 @@ def measure(
     return [outcomes.get(index) for index in range(len(members))]
 
 
-# A GPU that has idled through the turns of other columns is back at its clocks after about so long.
-LEAD_IN_NS = 500_000_000
-
+LEAD_IN_NS = 500_000_000  # a GPU that idled through the turns of others is back at its clocks after about so long
 _ORDER = (PILOT, *STAGES)
-
 # A child that cannot be started for want of these may be when the others of its block have ended.
 _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 

@@ -55,10 +55,7 @@ GUARDIAN = Path(__file__).with_name("guardian.py")
 
 @contextmanager
 def guarded(python: str = sys.executable) -> Iterator[Callable[[str], None]]:
-    """Have a guardian stand by that has started, and return what tells it a line (guardian.py says which).
-
-    Raise OSError if it cannot be started, or ends at once.
-    """
+    """Return what tells a guardian a line (guardian.py says which); raise OSError if it cannot be started."""
     with subprocess.Popen(
         [python, "-I", "-S", str(GUARDIAN), MARK],
         stdin=subprocess.PIPE,

@@ -9,7 +9,6 @@ order, nothing is left then.
 import os
 import signal
 import sys
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
@@ -21,21 +20,16 @@ def main(name: str) -> None:
     for number in IGNORED:
         signal.signal(number, signal.SIG_IGN)
     print(flush=True)  # it stands by
-    left = what_is_left(sys.stdin)
+    left: set[str] = set()
+    for line in sys.stdin:
+        change = left.add if line.startswith("+") else left.discard
+        change(line[1:].strip())
     for group in filter(str.isdigit, left):
         with suppress(OSError):  # it has gone by itself
             os.killpg(int(group), signal.SIGKILL)
     marks = {f"{name}={mark}".encode() for mark in left if not mark.isdigit()}
     for _ in range(SWEEPS if marks else 0):
         sweep(marks)
-
-
-def what_is_left(lines: Iterable[str]) -> set[str]:
-    left: set[str] = set()
-    for line in lines:
-        change = left.add if line.startswith("+") else left.discard
-        change(line[1:].strip())
-    return left
 
 
 def sweep(marks: set[bytes]) -> None:

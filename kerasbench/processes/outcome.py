@@ -30,34 +30,24 @@ class Outcome:
     had_turn: bool = False  # it got as far as to be measured
 
 
-# A case's later trials do what its first did, with up to half as much warm-up again: one that takes ten times as long
-# hangs, even on a machine that has become busy. What takes seconds may still meet a cold disk.
-TIMES_THE_FIRST = 10.0
-# Of a first step, where no --timeout was given: torch takes up to a minute on two cores, and one that hangs for ever
-# shall not use up what a long trial may take.
-COMPILE_S = 240.0
-LEAST_TIMEOUT_S = 60.0
-# How long a block is to last is said of its slices: short epochs, of which a slice leaves out the beginning and what is
-# over at the end, have taken more than three times as long.
-TIMES_AS_LONG = 10.0
+TIMES_THE_FIRST = 10.0  # a case's later trial that takes so much longer hangs, even on a busy machine
+LEAST_TIMEOUT_S = 60.0  # what takes seconds may still meet a cold disk
+COMPILE_S = 240.0  # of a first step without a --timeout: torch takes up to a minute on two cores
+TIMES_AS_LONG = 10.0  # as its slices, in which a long trial's time is counted: short epochs have taken more than three
 LAST_LINES = 40  # of what a child printed: a traceback
 
 
 def trial_limits(
-    timeout_s: float | None,
-    memory_bytes: int | None,
-    kind: ProtocolKind,
-    first_trial_s: float | None,
-    long_s: float = 0.0,
+    timeout_s: float | None, memory_bytes: int | None, kind: ProtocolKind, first_s: float | None, long_s: float = 0.0
 ) -> Limits:
-    """``long_s``: how long its slices last, where they are to last."""
+    """``first_s``: what the case's first trial took. ``long_s``: how long its slices last, where they are to last."""
     if timeout_s is not None:
         return Limits(timeout_s, f"--timeout {timeout_s:g} s", memory_bytes)
     limit_s = AGENDAS[kind].timeout_s + TIMES_AS_LONG * long_s
     name = f"--timeout {limit_s:g} s, the default"
-    if first_trial_s is not None and (follows_s := max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_trial_s)) < limit_s:
+    if first_s is not None and (follows_s := max(LEAST_TIMEOUT_S, TIMES_THE_FIRST * first_s)) < limit_s:
         limit_s = follows_s
-        name = f"--timeout {limit_s:.0f} s, the default after a first trial of {first_trial_s:.1f} s"
+        name = f"--timeout {limit_s:.0f} s, the default after a first trial of {first_s:.1f} s"
     return Limits(limit_s, name, memory_bytes, compile_s=COMPILE_S)
 
 
@@ -67,10 +57,9 @@ DECODER = msgspec.json.Decoder(Message)
 
 @dataclass
 class Received:
-    """The messages of one child, as they come in: those that begin with the token that its request brought it.
+    """The messages of one child that begin with the token of its request.
 
-    The token keeps out whatever a scenario writes to the pipe, well-formed or not. It is no secret to code that looks
-    for it in the worker's memory.
+    It keeps out what a scenario writes to the pipe, but is no secret to code that looks for it in the worker's memory.
     """
 
     on_phase: Callable[[str | Phase], None] = lambda phase: None  # the name of one that begins, or one that is over

@@ -1,7 +1,6 @@
 """One child process: start it, hear it, park it, stop it in time or at its limit of memory, leave nothing of it behind.
 
-The messages come over a pipe of their own; stdout and stderr are read all the time, so that a talkative child
-never blocks, and only their ends are kept. The parent sleeps in ``select`` until a child has something to say.
+Messages come over a pipe of their own; stdout and stderr are read too, so that a talkative child never blocks.
 """
 
 import os
@@ -64,12 +63,10 @@ def group_bytes(group: int) -> int:
 def shortage(before: Mapping[str, int | None], after: Mapping[str, int | None], left_share: float) -> str:
     """Return why memory is to blame for a SIGKILL that nobody admits to; empty if nothing says so.
 
-    ``left_share``, how much of the machine's memory was available at the last look, stands for the killers that the
-    kernel does not count: earlyoom, systemd-oomd, macOS.
+    What was left of it stands for the killers that the kernel does not count: earlyoom, systemd-oomd, macOS.
     """
     for place, earlier in before.items():
-        later = after[place]
-        if earlier is not None and later is not None and later > earlier:
+        if earlier is not None and (after[place] or 0) > earlier:
             return f"the kernel killed a process of {place}, whose memory was used up"
     return f"{100 * left_share:.1f} % of the machine's memory was left just before" if left_share < SCARCE_SHARE else ""
 
@@ -149,14 +146,13 @@ class Child(AbstractContextManager["Child"]):
         self._partial = bytearray()
         self._mark = f"{os.getpid()}-{self._spawned_ns}"
         guard(f"+{self._mark}")
-        self._process, messages = _spawn(task, self._mark)
+        self._process, self._messages = _spawn(task, self._mark)
         self.number = self._process.pid  # and that of the group which it leads
         guard(f"+{self.number}")
         assert self._process.stdin and self._process.stdout and self._process.stderr
         self._input: IO[bytes] = self._process.stdin
         self._kept = {self._process.stdout: bytearray(), self._process.stderr: bytearray()}
-        self._messages = messages
-        self.open: set[IO[bytes]] = {messages, *self._kept}
+        self.open: set[IO[bytes]] = {self._messages, *self._kept}
         self._memory = MemoryWatch(self.number, task.limits.memory_bytes)
 
     def __exit__(self, *raised: object) -> None:

@@ -17,7 +17,6 @@ from kerasbench.protocol import requests
 from kerasbench.protocol.columns import CPU, GPU, Device, visible_cuda
 from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.messages import Failure, Inventory, Message, ProbeReport
-from kerasbench.protocol.requests import CountRequest, FetchRequest, ModelConfig, Request
 
 Item = TypeVar("Item")
 Answer = TypeVar("Answer")
@@ -30,10 +29,7 @@ class GivenUp(Exception):
 
 
 def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_once: int) -> list[Answer]:
-    """Do the work for every item, each in a thread, and return the answers in the order of the items.
-
-    ``work`` gets a function to call again and again. When one fails, or Ctrl-C comes, it stops the others' children.
-    """
+    """Work in threads, each with a function to call again and again: it stops the others' children if one fails."""
     given_up = threading.Event()
 
     def tick() -> None:
@@ -56,12 +52,12 @@ def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_onc
 
 
 # For how long a child may answer each kind of request, and what it does meanwhile.
-TIMES: dict[type[Request], tuple[float, str]] = {
+TIMES: dict[type[requests.Request], tuple[float, str]] = {
     requests.ProbeRequest: (120.0, "importing a backend"),  # TensorFlow's takes half a minute from a slow disk
     requests.InventoryRequest: (60.0, "looking at what is installed"),
     requests.DescribeRequest: (60.0, "describing scenario files"),
-    CountRequest: (120.0, "counting operations"),  # like a probe, and two steps of eight samples
-    FetchRequest: (1800.0, "loading a data set"),  # CIFAR-100's 170 MB over a slow line
+    requests.CountRequest: (120.0, "counting operations"),  # like a probe, and two steps of eight samples
+    requests.FetchRequest: (1800.0, "loading a data set"),  # CIFAR-100's 170 MB over a slow line
 }
 
 
@@ -84,11 +80,7 @@ def inventory(python: str, on_tick: Tick = lambda: None) -> Inventory | Failure:
 
 
 def describe(
-    files: Sequence[str],
-    python: str,
-    backend: str | None = None,
-    kept: Mapping[str, str] = NOTHING,
-    model_config: ModelConfig = requests.NOTHING,
+    files: Sequence[str], python: str, backend: str | None, kept: Mapping[str, str], model_config: requests.ModelConfig
 ) -> list[Description] | Failure:
     """``backend`` is for files that use keras at their top."""
     variables = backends.get(backend).ALWAYS if backend else {}
@@ -98,10 +90,10 @@ def describe(
 
 def fetch(file: str, workload: str, backend: str, python: str, kept: Mapping[str, str] = NOTHING) -> str | Failure:
     variables = backends.get(backend).ALWAYS
-    return _ask(python, FetchRequest(file, workload), variables, lambda answer: answer.fetched, kept)
+    return _ask(python, requests.FetchRequest(file, workload), variables, lambda answer: answer.fetched, kept)
 
 
-def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
+def count(request: requests.CountRequest, python: str, kept: Mapping[str, str] = NOTHING) -> float | Failure:
     counting = backends.get(backends.counting())
     variables = counting.ALWAYS | counting.environment(Device(CPU), "")
     return _ask(python, request, variables, lambda answer: answer.counted, kept)
@@ -109,7 +101,7 @@ def count(request: CountRequest, python: str, kept: Mapping[str, str] = NOTHING)
 
 def _ask(
     python: str,
-    request: Request,
+    request: requests.Request,
     variables: Mapping[str, str],
     wanted: Callable[[Message], Answer | None],
     kept: Mapping[str, str] = NOTHING,
@@ -121,7 +113,7 @@ def _ask(
     received = Received()
     try:
         with scratch_folder() as scratch:
-            if isinstance(request, FetchRequest):
+            if isinstance(request, requests.FetchRequest):
                 share_datasets(scratch)
             environment = {**clean(python, kept), **for_scratch(scratch), **variables}
             task = process.Task(python, environment, received.token + b" " + requests.encode_request(request), limits)

@@ -16,8 +16,7 @@ from kerasbench.processes.process import SAFE_PATH, Limits, Task
 from kerasbench.protocol.columns import BELOW, CPU, VISIBILITY, Device
 from kerasbench.protocol.requests import TrialRequest, encode_request
 
-# A child inherits what leads it to its files, libraries, devices and the network; what only makes a library quicker or
-# slower, or another one than it would be, stays out, unless a user names it.
+# What leads a child to its files, libraries, devices and the network, not what makes a library quicker or slower.
 PASSED_ON = (
     *("PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TZDIR"),
     *("XDG_CACHE_HOME", "XDG_CONFIG_HOME", "XDG_DATA_HOME", "XDG_RUNTIME_DIR", "CONDA_PREFIX"),
@@ -31,13 +30,11 @@ PASSED_ON = (
     "HSA_OVERRIDE_GFX_VERSION*",  # without it, ROCm does not run at all on the cards that need it
     *("PYTHONUSERBASE", "PYTHONNOUSERSITE", "PYTHONUTF8", "PYTHONIOENCODING"),
 )
-# Where CUDA and ROCm keep what they have compiled for this very card, and MIOpen which of its kernels it has found to
-# be the quickest: a first step is to find them empty. Metal's cache has no such variable.
+# Of CUDA, ROCm and MIOpen, which a first step is to find empty; Metal's cache has no such variable.
 CACHES = ("CUDA_CACHE_PATH", "MIOPEN_USER_DB_PATH", "MIOPEN_CUSTOM_CACHE_DIR", "AMD_COMGR_CACHE_DIR")
 # These lead one interpreter to its packages, and another one astray.
 OF_THIS_INTERPRETER = ("PYTHONHOME", "PYTHONPATH", "__PYVENV_LAUNCHER__")
-# What is known to change devices, threads, precision, compilation, kernels, allocators, caches or the number of epochs,
-# beside each backend's VARIABLES: none of it reaches a child, and the doctor names what is set.
+# Known to do so, beside each backend's VARIABLES: none of it reaches a child, and the doctor names what is set.
 CHANGE_FIGURES = (
     *("ATEN_*", "CC", "CXX", "CFLAGS", "CXXFLAGS", "CUBLAS*", "CUDNN_*", "DNNL_*", "DYLD_*", "GLIBC_TUNABLES"),
     *("CUDA_CACHE_*", "CUDA_DEVICE_*", "CUDA_DISABLE_*", "CUDA_FORCE_*", "CUDA_LAUNCH_*", "CUDA_MODULE_*"),
@@ -47,8 +44,8 @@ CHANGE_FIGURES = (
     *("PYTHONOPTIMIZE", "PYTHONTRACEMALLOC", "PYTHON_GIL", "PYTHON_JIT", "ROCBLAS_*", "ROCR_*", "TCMALLOC_*"),
     *("TRITON_*", "VECLIB_*", "XLA_*"),
 )
-# These begin like others that matter. Terraform's may hold its tokens and passwords, which nobody wants to publish;
-# images of containers say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
+# They begin like these. Terraform's may hold tokens and passwords, which nobody wants to publish; images of containers
+# say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
 HARMLESS = ("TF_CLI_*", "TF_TOKEN_*", "TF_VAR_*", "*_VERSION", "KERAS_HOME")
 KEEP = "--keep-env"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
@@ -117,10 +114,8 @@ def share_datasets(folder: str) -> None:
 
 
 def for_scratch(folder: str, caches: str = "") -> dict[str, str]:
-    """``caches``: another folder, for what CUDA and ROCm compile.
-
-    KERAS_HOME is private, because a keras.json overrides floatx and the image data format even under KERAS_BACKEND.
-    """
+    """``caches``: another folder, for what CUDA and ROCm compile."""
+    # KERAS_HOME, because a keras.json overrides floatx and the image data format even where KERAS_BACKEND is set.
     kept = dict.fromkeys(("KERAS_HOME", "TMPDIR"), folder) | dict.fromkeys(CACHES, caches or folder)
     return kept | {"PYTHONFAULTHANDLER": "1", "PYTHONUNBUFFERED": "1"}
 

@@ -1,7 +1,4 @@
-"""What a trial measured, raw; and the turns that a parent gives the children of a block.
-
-A child that has said ``ready`` or ``slice`` waits for a turn, a line on its standard input.
-"""
+"""What a trial measured, raw; and turns, for which a child of a block waits that has said ``ready`` or ``slice``."""
 
 import itertools
 import json
@@ -25,8 +22,7 @@ class Slice:
     cycle: int | None = None  # of its stage, from 0; None for a warm-up, as the next two
     position: int | None = None  # the column's place in the cycle, from 0
     cpu_ns: int | None = None  # processor time of the process and its helpers
-    # Processor time of all other processes, on the processors that this one may use; below 0 by the counters' rounding.
-    others_ns: int | None = None
+    others_ns: int | None = None  # of all other processes, on the processors of this one; below 0 by rounding
     steal_ns: int | None = None  # what a hypervisor kept of these processors
     throttled: int | None = None  # how often heat slowed the machine's first processor down
     disturbed: bool = False  # others took so much that it does not count if enough slices are left
@@ -109,8 +105,6 @@ class Samples:
 
 @dataclass(frozen=True)
 class Parts:
-    """What a step is made of: slices of steps that are fed in three ways, measured in turn."""
-
     arrays: Samples  # fed from arrays
     ready: Samples  # fed with a batch that lies ready on the device
     bare: Samples  # without fit: the compiled step alone (torch: the eager one)
@@ -178,8 +172,6 @@ class Throughput:
 
 @dataclass(frozen=True)
 class Generation:
-    """Slices in which texts of a batch grew, all at once, by one way."""
-
     way: str  # one of GROWS
     batch: int
     counts: list[int]  # of new tokens of each text, ascending
@@ -323,8 +315,7 @@ class Measurement:
     compiler: Compiler | None = None  # None: nothing was compiled, or not recorded
     generations: list[Generation] = field(default_factory=list)  # of models that write texts
     builds: Samples | None = None  # each counts models that were built; None: that was not measured
-    # The share of the optimizer's first moments that would be subnormal after a long training; None: not asked.
-    vanishing: float | None = None
+    vanishing: float | None = None  # the share of first moments that a long training makes subnormal; None: not asked
 
     @property
     def slices(self) -> Samples:

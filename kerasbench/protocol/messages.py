@@ -1,8 +1,4 @@
-"""What a child says to its parent: JSON lines, each one message.
-
-The child builds these from standard-library types; the parent validates every line against them. Times are
-nanoseconds of the system-wide monotonic clock (``time.monotonic_ns``), so that both processes read the same one.
-"""
+"""What a child says to its parent: JSON lines, each a message; times are ns of the system's ``time.monotonic_ns``."""
 
 import json
 from dataclasses import dataclass

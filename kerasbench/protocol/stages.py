@@ -1,7 +1,4 @@
-"""What is measured in slices (``Stage``), and what a kind of trial does (``Agenda``): one line for each.
-
-All other code has their names, as messages and files have them, and asks here what they are like.
-"""
+"""What is measured in slices (``Stage``), and what a kind of trial does (``Agenda``): other code has their names."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -93,8 +93,8 @@ def sentences(findings: Findings) -> list[str]:
             for column, case in row.cases.items()
             if case.failure is not None and not column.options.control
         ]
-        known = _standing(row, ranking, called)
-        lines += [blanked(f"{row.label}: {'; '.join(filter(None, [known, *failed]))}.")] if known or failed else []
+        said = "; ".join(filter(None, [_standing(row, ranking, called), *failed]))
+        lines += [blanked(f"{row.label}: {said}.")] if said else []
     return lines
 
 
@@ -163,13 +163,12 @@ def section(findings: Findings, marks: Marks) -> Section | None:
     if not summary.rows:
         return None
     ranked, called = ordered(summary), names(summary.columns)
-    intro: list[Words] = []
-    kinds, among = [], by_kind(compared(summary))
+    among, kinds = by_kind(compared(summary)), []
     for kind, of_kind in among.items():
         wins = [f"{called[column]} {len(labels)} of {len(of_kind)}" for column, labels in _wins(of_kind).items()]
         kinds.append(f"{kind}: {', '.join(wins) or 'undecided'}")
-    if len(kinds) > 1 and sum(map(len, among.values())) > FEW:
-        intro = [[Strong("Fastest by kind of model"), f": {'; '.join(kinds)}."]]
+    is_short = len(kinds) < 2 or sum(map(len, among.values())) <= FEW
+    intro: list[Words] = [] if is_short else [[Strong("Fastest by kind of model"), f": {'; '.join(kinds)}."]]
     rows = [
         [
             Cell(f"{row.label} †" if has_one_step(row) else row.label),
@@ -190,14 +189,11 @@ def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
         return Cell(case.failure.code, marks=numbers, failed=True) if case and case.failure else EMPTY
     contrast = ranking.over_fastest(column)
     if contrast is None:
-        is_fastest = column == ranking.fastest
+        is_fastest, is_first = column == ranking.fastest, column == winner(ranking)
         text = took(estimate, row.headline) + (", undecided" if is_fastest and ranking.disturbed else "")
-        is_first = column == winner(ranking)
         return Cell(text, estimate.value, strong=is_first, marks=numbers, ratio=1.0 if is_fastest else None)
-    doubt = ""
-    if contrast.verdict is Verdict.SAME:
-        doubt = ", tie"
-    elif contrast.verdict in UNDECIDED and contrast.ratio.has_interval and not ranking.disturbed:
+    doubt = ", tie" if contrast.verdict is Verdict.SAME else ""
+    if contrast.verdict in UNDECIDED and contrast.ratio.has_interval and not ranking.disturbed:
         doubt = ", undecided"
     return Cell(f"{times(contrast.ratio)}{doubt}", estimate.value, marks=numbers, ratio=contrast.ratio.value)
 
@@ -227,10 +223,7 @@ def _data(rows: Sequence[Row]) -> str:
     built_in = [row for row in rows if not row.of_user]
     real = {row.workload.data for row in built_in if row.workload.has_real_data and row.origin.config.data == "real"}
     real |= {row.workload.data for row in built_in if row.workload.data in REAL}
-    if not built_in:
-        return ""
     if all(row.workload.data in real for row in built_in):
-        return "Real data."
-    if real:
-        return f"Synthetic data; {listed(sorted(real))} {'is' if len(real) == 1 else 'are'} real."
-    return "Synthetic data."
+        return "Real data." if built_in else ""
+    mixed = f"; {listed(sorted(real))} {'is' if len(real) == 1 else 'are'} real" if real else ""
+    return f"Synthetic data{mixed}."

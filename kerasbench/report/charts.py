@@ -44,7 +44,6 @@ def looks_of(backends: Sequence[str]) -> list[Look]:
 
 
 def where(record: Run) -> str:
-    """Return the machine and the date, as a caption says them."""
     machine = record.machine
     parts = [machine.chip, count(machine.cores, "logical CPU"), whole_gib(machine.memory_bytes), *machine.gpus]
     return f"{', '.join(parts)}, {record.started[:10]}"
@@ -82,19 +81,12 @@ def bar(
     name: str, look: Look, place: Place, metric: str, contrast: Contrast | None, strong: bool, rounds: int | None = None
 ) -> Bar:
     """Return the bar of a case relative to another; without a contrast it is what others are relative to."""
-    estimate, ratio = place.estimate(metric), contrast.ratio if contrast else None
+    estimate, ratio = place.case.estimate(metric), contrast.ratio if contrast else None
     text = times(ratio) if ratio else took(estimate, metric) if estimate else ""
     rounds = rounds or (ratio.trials if ratio else place.row.rounds)
-    return Bar(
-        name,
-        text,
-        [Piece(ratio.value if ratio else 1.0, look)],
-        place.column.backend,
-        ratio.low if ratio else None,
-        ratio.high if ratio else None,
-        strong,
-        tip=f"{name}: {text}, {count(rounds, 'round')}",
-    )
+    low, high = (ratio.low, ratio.high) if ratio else (None, None)
+    pieces, tip = [Piece(ratio.value if ratio else 1.0, look)], f"{name}: {text}, {count(rounds, 'round')}"
+    return Bar(name, text, pieces, place.column.backend, low, high, strong, tip)
 
 
 def bars(title: str, caption: str, groups: Sequence[Group]) -> BarChart:

@@ -30,7 +30,7 @@ def show(page: Page, console: Console) -> None:
 
 
 def _section(section: Section) -> Iterator[RenderableType]:
-    """Yield what a section shows; a chart has no number that the table below it has not."""
+    """Yield what a section shows, but its chart, which has no number that the table has not."""
     yield Text(f"\n{blanked(section.title)}" if section.title else "", style="bold")
     yield from map(_words, section.intro)
     yield from (Text(f"    {blanked(line)}") for line in section.code)
@@ -46,10 +46,9 @@ def _section(section: Section) -> Iterator[RenderableType]:
 
 
 def _words(words: Words) -> Text:
-    text = Text()
+    text, styles = Text(), {Strong: "bold", Typed: "cyan"}
     for part in inlines(words):
-        style = "bold" if isinstance(part, Strong) else "cyan" if isinstance(part, Typed) else ""
-        text.append(blanked(part if isinstance(part, str) else part.text), style=style)
+        text.append(blanked(part if isinstance(part, str) else part.text), style=styles.get(type(part), ""))
     return text
 
 
@@ -58,9 +57,7 @@ def _table(table: Table) -> Grid:
     for index, name in enumerate(table.columns):
         grid.add_column(Text(blanked(name)), justify="right" if table.is_numeric(index) else "left", overflow="fold")
     for row in table.rows:
-        cells = []
-        for cell in row:
-            style = "bold green" if cell.strong else "italic" if cell.failed else ""
-            cells.append(Text(blanked(cell.shown), style=style))
-        grid.add_row(*cells)
+        styles = ["bold green" if cell.strong else "italic" if cell.failed else "" for cell in row]
+        texts = (Text(blanked(cell.marked(cell.text)), style) for cell, style in zip(row, styles, strict=True))
+        grid.add_row(*texts)
     return grid

@@ -30,7 +30,7 @@ def table(
     """
     rows = []
     for contrast, name in zip(contrasts, called, strict=True):
-        below = contrast.under.estimate(contrast.metric)
+        below = contrast.under.case.estimate(contrast.metric)
         cells = texts(contrast.over.row.label, name, *([BY_NAME[contrast.metric].title] if metric else []))
         cells += [Cell(took(below, contrast.metric), below.value) if below else EMPTY, takes(contrast)]
         if again:

@@ -42,14 +42,10 @@ def result(case: Mapping[str, Any], metric: str, estimate: Estimate | Interval, 
 
 def results(summary: Summary, side: str = "") -> Iterator[Result]:
     for row, column, case in summary.cases:
-        key = of_key(row.key(column))
+        key, sessions = of_key(row.key(column)), len({trial.session for trial, _ in case.trials})
         versions = case.trials[0][1].resolved.versions if case.trials else {}
-        more = {
-            "sessions": len({trial.session for trial, _ in case.trials}),
-            "side": side,
-            "keras": versions.get("keras", ""),
-            "backend_version": versions.get(column.backend, ""),
-        }
+        keras, backend = (versions.get(package, "") for package in ("keras", column.backend))
+        more = {"sessions": sessions, "side": side, "keras": keras, "backend_version": backend}
         for metric in METRICS:
             estimate = case.estimate(metric.name)
             if estimate is not None and math.isfinite(estimate.value):  # a loss may be none
@@ -57,18 +53,9 @@ def results(summary: Summary, side: str = "") -> Iterator[Result]:
 
 
 def ratio(contrast: Contrast, **more: Any) -> Ratio:
-    value = contrast.ratio
-    return like(
-        Ratio,
-        value,
-        **of_key(contrast.over.key),
-        over=configuration(contrast.under.column),
-        metric=contrast.metric,
-        takes_times_as_much=value.value,
-        verdict=contrast.verdict,
-        rounds=value.trials,
-        **more,
-    )
+    ratio, over = contrast.ratio, configuration(contrast.under.column)
+    more |= {"metric": contrast.metric, "verdict": contrast.verdict, "rounds": ratio.trials}
+    return like(Ratio, ratio, **of_key(contrast.over.key), over=over, takes_times_as_much=ratio.value, **more)
 
 
 def failures(summary: Summary) -> list[Failed]:

@@ -82,9 +82,7 @@ def _values(row: Row, columns: Iterable[Column], metric: str) -> dict[Column, fl
 def starting(findings: Findings) -> Section | None:
     """Return after how long each configuration is ready to train, and how much memory it takes."""
     summary = findings.plain
-    rows: list[list[Cell]] = []
-    ready_s: list[float] = []
-    peaks: list[float] = []
+    rows, ready_s, peaks = list[list[Cell]](), list[float](), list[float]()
     for row, _ in ordered(summary):
         parts_ms = [_values(row, summary.columns, name) for name in STARTING]
         process, device = (_values(row, summary.columns, name) for name in ("peak_rss_mib", "peak_device_mib"))
@@ -234,11 +232,9 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
     """Return one sentence on whether all backends computed the same, and a table where losses differ by over 1 %."""
     apart = {}
     for row in findings.plain.rows:
-        ranked = [column for column in findings.plain.columns if column in row.cases and variants.competes(column)]
-        losses = _values(row, ranked, "final_loss")
-        finite = [loss for loss in losses.values() if math.isfinite(loss)]
-        if len({column.backend for column in losses}) > 1 and len(finite) == len(losses):
-            apart[row.label] = (max(finite) - min(finite)) / max(1e-9, *map(abs, finite))
+        losses = _values(row, [column for column in findings.plain.columns if variants.competes(column)], "final_loss")
+        if len({column.backend for column in losses}) > 1 and all(map(math.isfinite, losses.values())):
+            apart[row.label] = (max(losses.values()) - min(losses.values())) / max(1e-9, *map(abs, losses.values()))
     if not apart:
         return "", None
     worst = max(apart.values())
@@ -268,13 +264,10 @@ LAST_LINES = 3
 LAST_CHARACTERS = 240  # three lines of a terminal
 FATAL, TRACEBACK = "Fatal Python error:", "Traceback (most recent call last)"
 # The innermost frame that is neither Python's own nor an installed package's: the scenario's, or kerasbench's.
-_FRAME = re.compile(
-    r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(?P<file>.+)", line (?P<line>\d+) in', re.MULTILINE
-)
+FRAME = re.compile(r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(.+)", line (\d+) in', re.MULTILINE)
 
 
 def failures(findings: Findings) -> Section | None:
-    """Return every case without a number, with its cause and what to do, and its last output where it left some."""
     rows, lines = [], []
     called = names(findings.summary.columns)
     for row, column, failure in findings.summary.failures:
@@ -295,9 +288,9 @@ def last_output(detail: str) -> str:
     if FATAL in detail:
         # What Python's faulthandler writes: the error, then the stack of each thread.
         dump = detail.rpartition(FATAL)[2]
-        frame = _FRAME.search(dump.partition("Current thread")[2])
-        place = f", in {frame['file'].rpartition('/')[2]}, line {frame['line']}" if frame else ""
-        end = f"{FATAL} {dump.split(chr(10))[0].strip()}{place}"
+        frame = FRAME.search(dump.partition("Current thread")[2])
+        place = f", in {frame[1].rpartition('/')[2]}, line {frame[2]}" if frame else ""
+        end = f"{FATAL} {dump.partition(chr(10))[0].strip()}{place}"
     elif TRACEBACK in detail:
         end = lines[-1]
     else:
@@ -333,8 +326,7 @@ def how(findings: Findings) -> Section:
     trials = [trial for trial in findings.record.trials if trial.measurement is not None]
     noisy = sum(bool(trial.noise) for trial in trials)
     title = f"How it was measured: settings in force, {noisy} of {count(len(trials), 'trial')} disturbed"
-    lines = [*_run(findings), *_noise(findings), *_settings(findings.summary), *_unmarked(findings)]
-    return Section(title, lines=lines, folded=True)
+    return Section(title, lines=[*_run(findings), *_noise(findings), *_settings(findings)], folded=True)
 
 
 def _run(findings: Findings) -> Iterator[Words]:
@@ -359,11 +351,17 @@ def _run(findings: Findings) -> Iterator[Words]:
             repeated = ranking.control.under.column
             again = f"{row.label}: {names([repeated])[repeated]} measured twice"
             yield f"{again}: the second takes {times(ranking.control.ratio)} as long as the first; it should be 1×."
-    yield f"kerasbench {record.kerasbench}, measuring code {_code(summary)}."
+    trials = [(column.label, trial) for _, column, case in summary.cases for trial, _ in case.trials]
+    code = _whose(dict.fromkeys((trial.code or "not recorded", label) for label, trial in trials))
+    yield f"kerasbench {record.kerasbench}, measuring code {code or 'unknown'}."
     if record.commit:
         yield f"Commit of the checkout in which it was started: {blanked(record.commit)[:SHORT]}."
     yield from _versions(record)
-    yield from _passed_through(summary)
+    variables = _whose(
+        (", ".join(map("=".join, row.origin.config.keep_env.items())), row.label) for row in summary.rows
+    )
+    if variables:
+        yield f"Variables of the shell that were passed through (--keep-env): {variables}."
     recurrent = [
         f"{row.label} {column.label}: {way}"
         for row, column, case in summary.cases
@@ -375,52 +373,31 @@ def _run(findings: Findings) -> Iterator[Words]:
 
 def _noise(findings: Findings) -> Iterator[Words]:
     trials = findings.record.trials
-    for name in dict.fromkeys(signal.name for trial in trials for signal in trial.noise):
-        had = [(trial, signal) for trial in trials for signal in trial.noise if signal.name == name]
+    signals = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
+    for name, had in signals.items():
         trial, _ = max(had, key=lambda pair: pair[1].invalidates)
         meaning = WarningKind(name).meaning if name in set(WarningKind) else name
         case = f"{trial.case.scenario} {trial.column.label}, round {trial.round}"
         yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(had), 'trial')}, for example {case}."
 
 
-def _settings(summary: Summary) -> Iterator[Words]:
-    called = names(summary.columns)
-    alike = grouped(("; ".join(terms), called[column]) for column, terms in summary.terms.items() if column in called)
+def _settings(findings: Findings) -> Iterator[Words]:
+    called, terms = names(findings.summary.columns), findings.summary.terms
+    alike = grouped(("; ".join(terms[column]), called[column]) for column in terms if column in called)
     for in_force, configurations in alike.items():
         yield [Strong(listed(configurations)), f": {in_force}."]
-
-
-def _unmarked(findings: Findings) -> Iterator[Words]:
     for concern in findings.concerns:
         if concern.what is WarningKind.WAITED:
-            who = listed([names(findings.summary.columns).get(column, column.label) for column in concern.columns])
+            who = listed([called.get(column, column.label) for column in concern.columns])
             text = f"{who} paused {concern.detail} of {concern.row}."
             yield f"{text} A long fit has such pauses; a median leaves them out."
 
 
-def _code(summary: Summary) -> str:
-    """Return which code measured; with its configurations where there are several."""
-    columns = grouped(
-        (code, column.label)
-        for _, column, case in summary.cases
-        for code in sorted({trial.code or "not recorded" for trial, _ in case.trials})
-    )
-    if len(columns) < 2:
-        return "".join(columns) or "unknown"
-    return "; ".join(f"{code} ({', '.join(dict.fromkeys(labels))})" for code, labels in columns.items())
-
-
-def _passed_through(summary: Summary) -> Iterator[Words]:
-    """Yield which variables of the shell reached the trials, with the workloads if not those of all."""
-    rows = grouped(
-        (", ".join(f"{name}={text}" for name, text in row.origin.config.keep_env.items()), row.label)
-        for row in summary.rows
-    )
-    differ = len(rows) > 1
-    rows.pop("", None)
-    passed = [f"{variables} ({', '.join(labels)})" if differ else variables for variables, labels in rows.items()]
-    if passed:
-        yield f"Variables of the shell that were passed through (--keep-env): {'; '.join(passed)}."
+def _whose(owners: Iterable[tuple[str, str]]) -> str:
+    """Return what all have in common; where it differs, each with those who have it."""
+    groups = grouped(owners)
+    differ = len(groups) > 1
+    return "; ".join(f"{what} ({', '.join(who)})" if differ else what for what, who in groups.items() if what)
 
 
 def versions_of(record: Run) -> dict[str, dict[str, list[Column]]]:
@@ -436,8 +413,7 @@ def _versions(record: Run) -> Iterator[Words]:
     columns = versions_of(record)
     labelled = any(trial.options.environment for trial in record.trials)
     alike = [package for package in sorted(columns) if not labelled or len(columns[package]) == 1]
-    same = ", ".join(f"{package} {' and '.join(sorted(columns[package]))}" for package in alike)
-    if same:
+    if same := ", ".join(f"{package} {' and '.join(sorted(columns[package]))}" for package in alike):
         yield f"The same in all configurations: {same}." if labelled else f"Versions: {same}."
     different = []
     for package in sorted(columns.keys() - set(alike)):

@@ -23,16 +23,13 @@ BY_ITS_OWN = "generate: the scenario's own function."
 
 
 def new_tokens(findings: Findings) -> Section | None:
-    rows = [row for row in findings.plain.rows if _wrote(row)]
-    if not rows:
-        return None
-    columns = findings.plain.columns
-    ways = {way for row in rows for _, way in _wrote(row)}
+    wrote = [(row, tokens) for row in findings.plain.rows if (tokens := _wrote(row))]
+    ways = {way for _, tokens in wrote for _, way in tokens}
     notes: list[Words] = [NOTE, *([BY_ITS_OWN] if "own" in ways else []), *([BY_CALLS] if ways - {"own"} else [])]
-    lines = [line for row in rows for line in _lines(row, columns)]
-    table = Table(["workload", "metric", *names(columns).values()], lines)
-    compared = [f"{row.label}: {sentence}" for row in rows for sentence in _compared(_wrote(row))]
-    return Section("How fast are tokens generated?", table=table, lines=compared, notes=notes)
+    lines = [line for row, _ in wrote for line in _lines(row, findings.plain.columns)]
+    table = Table(["workload", "metric", *names(findings.plain.columns).values()], lines)
+    compared = [f"{row.label}: {sentence}" for row, tokens in wrote for sentence in _compared(tokens)]
+    return Section("How fast are tokens generated?", table=table, lines=compared, notes=notes) if wrote else None
 
 
 def _wrote(row: Row) -> dict[Writer, Tokens]:
@@ -54,14 +51,10 @@ def _lines(row: Row, columns: list[Column]) -> Iterator[list[Cell]]:
 
 
 def _compared(wrote: dict[Writer, Tokens]) -> list[str]:
-    """Say whether all generated the same, or where each of the others first differs."""
     tokens = next(iter(wrote.values()))
     size = f"{count(len(tokens[0]), 'new token')} of {count(len(tokens), 'sequence')}"
-    apart = divergences(wrote)
-    if not apart:
-        return [f"all generated the same {size}."] if len(wrote) > 1 else []
-    sentences = []
-    for writer, reference, token, text in apart:
+    apart = []
+    for writer, reference, token, text in divergences(wrote):
         ours, theirs = (f"{column.label} by {WRITES[way]}" for column, way in (writer, reference))
-        sentences.append(f"{ours} differs from {theirs}, first at token {token} of sequence {text}.")
-    return sentences
+        apart.append(f"{ours} differs from {theirs}, first at token {token} of sequence {text}.")
+    return apart or ([f"all generated the same {size}."] if len(wrote) > 1 else [])

@@ -55,8 +55,6 @@ def standing(blocks: Sequence[LogRatios]) -> dict[str, float]:
 
 @dataclass
 class LiveColumn:
-    """What is known of a column in its block."""
-
     name: str
     doing: str = "not started yet"  # empty: it measures slices
     first_step: str = ""
@@ -114,8 +112,8 @@ class LiveBlock:
         """Return what has been measured of a stage, in one line: its time in each column."""
         measured = [column for column in self.columns.values() if stage in column.medians]
         medians = ", ".join(f"{column.name} {column.medians[stage]}" for column in measured)
-        cycles = max((column.slices for column in measured), default=0)
-        return blanked(f"{self.row}: {self._counts[stage]}: {medians} ({count(cycles, 'turn')})")
+        turns = count(max((column.slices for column in measured), default=0), "turn")
+        return blanked(f"{self.row}: {self._counts[stage]}: {medians} ({turns})")
 
     def answer(self) -> str:
         """Return who is ahead in the row so far; empty while nothing can be compared."""

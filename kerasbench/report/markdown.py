@@ -3,15 +3,12 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from tabulate import tabulate
 
+from kerasbench.report.sections import Inline, Link, Page, Section, Strong, Table, Typed, Words, inlines
 from kerasbench.text import MADE, one_line
-
-if TYPE_CHECKING:  # ``list`` draws a table, and has no page
-    from kerasbench.report.sections import Inline, Page, Section, Table, Words
 
 # Inside a word an underscore is none. A brace begins attributes on the site, and addresses become links on GitHub.
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~{]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
@@ -19,12 +16,12 @@ _MARKUP = re.compile(r"[\\`*\[\]<>|#~{]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])|:(?
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)](?= |-|$)|!(?=!!))")
 
 
-def file(page: "Page", chart: str = "", data: str = "") -> str:
-    """Return a page as a file has it, which says that kerasbench made it, and links to its data and its chart."""
+def file(page: Page, chart: str = "", data: str = "") -> str:
+    """Return a page as a file has it, which says that kerasbench made it."""
     return f"{rendered(page, chart, data)}\n{MADE}\n"
 
 
-def rendered(page: "Page", chart: str = "", data: str = "") -> str:
+def rendered(page: Page, chart: str = "", data: str = "") -> str:
     """Return a page as markdown; ``chart``: the file of its chart, ``data``: that of its data."""
     title = [f"# {escape(page.title)}"] if page.title else []
     drawn = next((part for part in page.sections if part.chart is not None), None)
@@ -34,7 +31,7 @@ def rendered(page: "Page", chart: str = "", data: str = "") -> str:
     return "\n\n".join([*title, *shown, *source, *folded]) + "\n"
 
 
-def section(part: "Section", chart: str = "") -> str:
+def section(part: Section, chart: str = "") -> str:
     """Return one section below its heading, or behind a summary where it is folded."""
     body = list(_body(part, chart))
     if part.folded:
@@ -43,7 +40,7 @@ def section(part: "Section", chart: str = "") -> str:
     return "\n\n".join([*([f"## {escape(part.title)}"] if part.title else []), *body])
 
 
-def _body(part: "Section", chart: str) -> Iterator[str]:
+def _body(part: Section, chart: str) -> Iterator[str]:
     yield from map(words, part.intro)
     if part.code:
         yield "\n".join(f"    {one_line(line)}" for line in part.code)
@@ -58,9 +55,7 @@ def _body(part: "Section", chart: str) -> Iterator[str]:
         yield words(part.end)
 
 
-def words(text: "Words") -> str:
-    from kerasbench.report.sections import inlines
-
+def words(text: Words) -> str:
     first, *others = inlines(text) or [""]
     return _inline(first, escape) + "".join(_inline(part, _without_markup) for part in others)
 
@@ -69,9 +64,7 @@ def _without_markup(text: str) -> str:
     return _MARKUP.sub(r"\\\g<0>", one_line(text))
 
 
-def _inline(part: "Inline", escaped: Callable[[str], str]) -> str:
-    from kerasbench.report.sections import Link, Strong, Typed
-
+def _inline(part: Inline, escaped: Callable[[str], str]) -> str:
     match part:
         case Typed(text):
             return f"`{one_line(text).replace('`', chr(39))}`"
@@ -83,14 +76,12 @@ def _inline(part: "Inline", escaped: Callable[[str], str]) -> str:
     return f"{leading and ' '}{escaped(part)}{trailing and ' '}" if part.strip() else " "
 
 
-def table(drawn: "Table") -> str:
-    from kerasbench.report.sections import mark
-
-    numeric, rows = [drawn.is_numeric(index) for index in range(len(drawn.columns))], []
+def table(drawn: Table) -> str:
+    rows = []
     for row in drawn.rows:
-        around = ["*" if cell.failed else "**" if cell.strong else "" for cell in row]
-        texts = [f"{stars}{escape(cell.text)}{stars}" for stars, cell in zip(around, row, strict=True)]
-        rows.append([" ".join(filter(None, [text, mark(cell.marks)])) for text, cell in zip(texts, row, strict=True)])
+        stars = ["*" if cell.failed else "**" if cell.strong else "" for cell in row]
+        rows.append([cell.marked(f"{star}{escape(cell.text)}{star}") for star, cell in zip(stars, row, strict=True)])
+    numeric = [drawn.is_numeric(index) for index in range(len(drawn.columns))]
     return draw_table([escape(name) for name in drawn.columns], rows, numeric)
 
 

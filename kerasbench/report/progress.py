@@ -51,17 +51,7 @@ def to_stderr() -> Console:
     return Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False)
 
 
-class _Display(Progress):
-    """Lines, and below them the bar."""
-
-    lines: Sequence[Text] = ()
-
-    def get_renderables(self) -> Iterator[RenderableType]:
-        yield from self.lines
-        yield from super().get_renderables()
-
-
-class ConsoleProgress:
+class ConsoleProgress(Progress):
     """Draw the events of a run on a console.
 
     On a terminal: a line for each column of the block, who is ahead so far, and a bar with the time left. Elsewhere
@@ -71,11 +61,11 @@ class ConsoleProgress:
 
     REDRAW_S = 1.0
     REDRAW_CYCLE_S = 0.5
+    _above: Sequence[Text] = ()  # lines above the bar
 
     def __init__(self, console: Console, sentences: Callable[[Findings], list[str]] = lambda findings: []) -> None:
-        self._console, self._sentences = console, sentences
         cropped = Column(no_wrap=True, overflow="crop")  # for "…" is a character that not every terminal has
-        self._bar = _Display(
+        super().__init__(
             TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=cropped),
             BarColumn(24),
             TextColumn("{task.description}", markup=False, table_column=cropped),
@@ -84,11 +74,16 @@ class ConsoleProgress:
             transient=True,
             disable=not console.is_interactive,
         )
-        self._task = self._bar.add_task("")  # one, whatever happens: a run may be interrupted before it has begun
+        self._sentences = sentences
+        self._task = self.add_task("")  # one, whatever happens: a run may be interrupted before it has begun
         self._step: Progress | None = None
         self._drawn_s = self._cycle_s = 0.0
         self._block: LiveBlock | None = None
         self._ratios: dict[str, list[LogRatios]] = {}  # of each row's blocks that are over
+
+    def get_renderables(self) -> Iterator[RenderableType]:
+        yield from self._above
+        yield from super().get_renderables()
 
     def __call__(self, event: events.Event) -> None:  # noqa: C901, PLR0912 - a case for each event
         match event:
@@ -118,7 +113,7 @@ class ConsoleProgress:
             case events.RoundEnded(record, measured):
                 self._end_round(record, measured)
             case events.RunEnded(interrupted):
-                self._bar.stop()
+                self.stop()
                 for line in self._block.interrupted() if interrupted and self._block else ():
                     self._say(line)
             case _:
@@ -155,7 +150,7 @@ class ConsoleProgress:
         self._draw()
 
     def _log(self, block: LiveBlock, line: str) -> None:
-        if line and block.is_first and not self._console.is_interactive:
+        if line and block.is_first and self.disable:
             self._say(line)
 
     def _start_step(self, text: str) -> None:
@@ -163,12 +158,12 @@ class ConsoleProgress:
 
         Nothing is being measured yet, so that this display may move by itself.
         """
-        if not self._console.is_interactive:
+        if self.disable:
             self._say(text)
             return
-        spinner = SpinnerColumn("line" if self._console.options.ascii_only else "dots")
+        spinner = SpinnerColumn("line" if self.console.options.ascii_only else "dots")
         columns = (spinner, TextColumn("{task.description}", markup=False), TimeElapsedColumn())
-        self._step = Progress(*columns, console=self._console, transient=True)
+        self._step = Progress(*columns, console=self.console, transient=True)
         self._step.add_task(text, total=None)
         self._step.start()
 
@@ -186,17 +181,17 @@ class ConsoleProgress:
             announced = [_sight(detectable(planned, record.minimal_effect, history.scatter), history.scatter)]
         for line in (*lines, *announced, *(f"noise: {signal.reason}" for signal in record.noise)):
             self._say(line)
-        self._bar.update(self._task, total=self._eta.trials, completed=self._done, description="")
-        self._bar.start()
+        self.update(self._task, total=self._eta.trials, completed=self._done, description="")
+        self.start()
 
     def _end_trial(self, case: Case, trial: Trial) -> None:
         if self._block is not None:
             self._ratios[self._block.row] += [self._block.ratios] if self._block.ratios else []
-            self._block, self._bar.lines = None, ()
+            self._block, self._above = None, ()
         self._done += 1
         self._eta.ended(case, trial)
         # Refreshed, for what is said is written above it, as it was drawn last.
-        self._bar.update(self._task, completed=self._done, total=self._eta.trials, refresh=True)
+        self.update(self._task, completed=self._done, total=self._eta.trials, refresh=True)
         took = f"measured in {trial.own_ns / 1e9:.1f} s; {self._left} left"
         self._say(f"[{self._done}/{self._eta.trials}] {case.label}: {_outcome(trial)} ({took})")
 
@@ -204,7 +199,7 @@ class ConsoleProgress:
         before = self._eta.trials
         self._eta.decided(cases)
         if self._eta.trials < before:
-            self._bar.update(self._task, total=self._eta.trials)
+            self.update(self._task, total=self._eta.trials)
             self._say(f"{cases[0].row_label}: done, because {reason}")  # though it could have had further blocks
 
     def _end_round(self, record: Run, measured: Mapping[CaseKey, Measured]) -> None:
@@ -226,18 +221,18 @@ class ConsoleProgress:
 
     def _draw(self, now: str = "") -> None:
         self._drawn_s = time.monotonic()
-        if self._console.is_interactive:
+        if not self.disable:
             lines = self._block.lines() if self._block is not None and not now else []
-            self._bar.lines = [Text(self._fit(line), no_wrap=True, overflow="crop") for line in lines]
+            self._above = [Text(self._fit(line), no_wrap=True, overflow="crop") for line in lines]
             description = ", ".join(filter(None, [now, f"{self._left} left"]))
-            self._bar.update(self._task, description=description, refresh=True)
+            self.update(self._task, description=description, refresh=True)
 
     def _say(self, line: str) -> None:
-        self._console.print(Text(self._fit(line)), soft_wrap=True)
+        self.console.print(Text(self._fit(line)), soft_wrap=True)
 
     def _fit(self, line: str) -> str:
         """Return a line in characters that the console's encoding has."""
-        if self._console.options.ascii_only:
+        if self.console.options.ascii_only:
             return line.replace("×", "x").replace("±", "+/-").replace("–", "-")
         return line
 

@@ -121,7 +121,7 @@ class Line(NamedTuple):
 
 
 class Crossover(NamedTuple):
-    """A size at which one line overtakes another, the ends of its interval, and what is written there."""
+    """Where one line overtakes another."""
 
     at: float
     interval: tuple[float, float] | None
@@ -193,9 +193,8 @@ class Cell(NamedTuple):
     failed: bool = False  # the text is a failure's code
     ratio: float | None = None  # to the fastest of its row: the HTML page tints by it
 
-    @property
-    def shown(self) -> str:
-        return " ".join(filter(None, [self.text, mark(self.marks)]))
+    def marked(self, text: str) -> str:
+        return " ".join(filter(None, [text, mark(self.marks)]))
 
     @property
     def is_empty(self) -> bool:

@@ -51,8 +51,6 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class Picture:
-    """A chart that a notebook shows."""
-
     svg: str = field(repr=False)
 
     def _repr_svg_(self) -> str:
@@ -112,13 +110,9 @@ def asset(name: str) -> str:
 
 
 def _parts(chart: sections.Chart) -> Iterator[Part]:
-    match chart:
-        case sections.DotChart():
-            yield from _dot_parts(chart)
-        case sections.BarChart():
-            yield from _bar_parts(chart)
-        case _:
-            yield from map(_panel, chart.panels)
+    if isinstance(chart, sections.LineChart):
+        return map(_panel, chart.panels)
+    return _dot_parts(chart) if isinstance(chart, sections.DotChart) else _bar_parts(chart)
 
 
 def _legend(names: Sequence[tuple[str, sections.Look | str]], begin: float) -> Part:
@@ -127,22 +121,19 @@ def _legend(names: Sequence[tuple[str, sections.Look | str]], begin: float) -> P
     for name, look in names:
         if x + 18 + _width(name) > WIDTH and x > begin:
             x, y = begin, y + ROW
-        shapes.append(
-            _rect(x, y + 4, 12, 12, f'fill="{look}"')
-            if isinstance(look, str)
-            else _dot_shape(x + SIZE, y + ROW / 2, look)
-        )
+        if isinstance(look, str):
+            shapes.append(_rect(x, y + 4, 12, 12, f'fill="{look}"'))
+        else:
+            shapes.append(_dot_shape(x + SIZE, y + ROW / 2, look))
         shapes.append(_text(x + 18, y + BASELINE, _cut(name)))
         x += 18 + _width(name) + 2 * GAP
     return Part("", y + ROW, shapes)
 
 
 class Axis(NamedTuple):
-    """An axis: which values its ends have, and where these are."""
-
     low: float
     high: float
-    begin: float
+    begin: float  # where its ends are
     end: float
     linear: bool = False  # else logarithmic
 
@@ -152,9 +143,6 @@ class Axis(NamedTuple):
         else:
             share = math.log(value / self.low) / math.log(self.high / self.low)
         return self.begin + share * (self.end - self.begin)
-
-
-# A line of dots for each workload.
 
 
 def _dot_parts(chart: sections.DotChart) -> Iterator[Part]:
@@ -191,14 +179,10 @@ def _dot_shape(x: float, y: float, look: sections.Look) -> str:
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{SIZE}" {style}/>'
     if look.shape == "square":
         return _rect(x - SIZE + 0.5, y - SIZE + 0.5, 2 * SIZE - 1, 2 * SIZE - 1, style)
+    points = [(x, y - SIZE - 1), (x + SIZE + 1, y), (x, y + SIZE + 1), (x - SIZE - 1, y)]
     if look.shape == "triangle":
         points = [(x, y - SIZE - 0.5), (x + SIZE + 0.5, y + SIZE - 0.5), (x - SIZE - 0.5, y + SIZE - 0.5)]
-    else:
-        points = [(x, y - SIZE - 1), (x + SIZE + 1, y), (x, y + SIZE + 1), (x - SIZE - 1, y)]
     return f'<polygon points="{_points(points)}" {style}/>'
-
-
-# Bars from zero, in groups.
 
 
 def _bar_parts(chart: sections.BarChart) -> Iterator[Part]:
@@ -224,8 +208,8 @@ def _bar(bar: sections.Bar, track: Axis) -> Iterator[str]:
     before = 0.0
     for piece in bar.pieces:
         begin, end = (track.at(min(size, track.high)) for size in (before, before + piece.size))
-        colour = piece.look.colour
-        look = f'fill="{colour}" fill-opacity="{piece.look.opacity:.2f}" stroke="{colour}"'
+        colour, opacity = piece.look.colour, piece.look.opacity
+        look = f'fill="{colour}" fill-opacity="{opacity:.2f}" stroke="{colour}"'
         yield _rect(begin, 4, end - begin, ROW - 8, look)
         if piece.label:
             yield _text((begin + end) / 2, BASELINE, piece.label, "inside middle")
@@ -241,9 +225,6 @@ def _bar(bar: sections.Bar, track: Axis) -> Iterator[str]:
     yield _text(track.end + GAP, BASELINE, _cut(bar.text), "strong" if bar.strong else "")
 
 
-# Lines over sizes or time.
-
-
 def _panel(panel: sections.Panel) -> Part:
     top, bottom = ROW + GAP, ROW + GAP + PANEL_HEIGHT
     right = WIDTH - max(_width(line.name) for line in panel.lines) - 3 * GAP
@@ -256,12 +237,10 @@ def _panel(panel: sections.Panel) -> Part:
         x = Axis(0.5, len(panel.names) + 0.5, left, right, linear=True)
     y = Axis(*panel.bounds, bottom, top, panel.linear)
     shapes = [_text(0, BASELINE, f"{panel.label}: {panel.what}" if panel.what else panel.label, "strong")]
-    for tick, text in ticks.items():
-        shapes.append(_line("grid", left, y.at(tick), right, y.at(tick)))
-        shapes.append(_text(left - 6, y.at(tick) + 4, text, "soft right"))
-    for size, text in _sizes(panel, x).items():
-        shapes.append(_line("grid", x.at(size), top, x.at(size), bottom))
-        shapes.append(_text(x.at(size), bottom + BASELINE, text, "soft middle"))
+    for at, text in ((y.at(tick), text) for tick, text in ticks.items()):
+        shapes += [_line("grid", left, at, right, at), _text(left - 6, at + 4, text, "soft right")]
+    for at, text in ((x.at(size), text) for size, text in _sizes(panel, x).items()):
+        shapes += [_line("grid", at, top, at, bottom), _text(at, bottom + BASELINE, text, "soft middle")]
     shapes.append(_text((left + right) / 2, bottom + ROW + BASELINE, panel.axis, "soft middle"))
     for index, crossover in enumerate(panel.crossovers):
         place = x.at(crossover.at)
@@ -272,10 +251,8 @@ def _panel(panel: sections.Panel) -> Part:
         has_room = place + len(crossover.text) * CHARACTER < right
         where, anchor = (place + 4, "note") if has_room else (place - 4, "note right")
         shapes.append(_text(where, top + index * ROW + BASELINE, crossover.text, anchor))
-    for line in panel.lines:
-        shapes += _series(line, panel, x, y)
-    shapes += _names(panel.lines, right + GAP, y)
-    return Part(panel.label, bottom + 2 * ROW, shapes)
+    shapes += [shape for line in panel.lines for shape in _series(line, panel, x, y)]
+    return Part(panel.label, bottom + 2 * ROW, [*shapes, *_names(panel.lines, right + GAP, y)])
 
 
 def _sizes(panel: sections.Panel, x: Axis) -> dict[float, str]:
@@ -290,8 +267,7 @@ def _sizes(panel: sections.Panel, x: Axis) -> dict[float, str]:
 
 
 def _series(line: sections.Line, panel: sections.Panel, x: Axis, y: Axis) -> Iterator[str]:
-    look = line.look
-    drawn = f'stroke="{look.colour}" opacity="{look.opacity:.2f}"'
+    drawn = f'stroke="{line.look.colour}" opacity="{line.look.opacity:.2f}"'
     yield f'<g class="series" data-backend="{escaped(line.backend)}" {drawn}>'
     for size, value in line.points:
         if value.low is not None and value.high is not None:
@@ -303,7 +279,7 @@ def _series(line: sections.Line, panel: sections.Panel, x: Axis, y: Axis) -> Ite
         ends = [number3(end) for end in (value.low, value.high) if end is not None]
         interval = f" ({'–'.join(ends)})" if ends else ""
         tip = f"{line.name} at {panel.axis} {number3(size)}: {number3(value.value)} {panel.unit}{interval}"
-        yield f"<g><title>{escaped(tip)}</title>{_dot_shape(left, top, look)}</g>"
+        yield f"<g><title>{escaped(tip)}</title>{_dot_shape(left, top, line.look)}</g>"
     yield "</g>"
 
 

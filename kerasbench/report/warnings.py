@@ -140,9 +140,8 @@ def _means(findings: Findings) -> Iterator[Caution]:
         if not row.origin.config.paired and (means := longer_by_means(contrast)) is not None
     ]
     if by_means:
-        shown = listed(by_means[:MOST_PLACES])
         rest = f" ({len(by_means) - MOST_PLACES} more in the data)" if len(by_means) > MOST_PLACES else ""
-        text = f" With them {shown}{rest}. Plan long trainings with these."
+        text = f" With them {listed(by_means[:MOST_PLACES])}{rest}. Plan long trainings with these."
         yield ([Strong("Occasional slow steps are not in a median."), text], [])
 
 

@@ -1,7 +1,7 @@
 """Several runs of one machine as one record, each group whole from the run that measured it best."""
 
 import dataclasses
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from kerasbench.protocol.columns import DEFAULT
@@ -22,11 +22,7 @@ Rank = tuple[bool, bool, bool, str]
 
 
 def rank(record: Run, group: Group) -> Rank:
-    """Return the rank of a run among those that measured a group: the group is taken from the one with the highest.
-
-    What counts is, in this order: the group's own protocol, a run of a mode that is general, default columns, and
-    the date.
-    """
+    """Return the rank of a run among those that measured a group: the group is taken from the one with the highest."""
     config = record.config
     agenda = config.effort.protocol.agenda
     fits = agenda.sized if group.sized else agenda.usual
@@ -45,74 +41,65 @@ class Merged(Run):
         return self.origins[group]
 
 
-def merge(records: Sequence[Run]) -> Run:
+def merge(records: Iterable[Run]) -> Run:
     """Return one record of one machine's runs, of which there is one at least (see ``merge_by_machine``)."""
-    machine = _Machine(records[0])
-    for record in records:
-        machine.add(record)
-    return machine.merged()
+    return merge_by_machine(records, lambda record: None)[0]
 
 
-def merge_by_machine(records: Iterable[Run]) -> list[Run]:
+def merge_by_machine(
+    records: Iterable[Run], key: Callable[[Run], object] = lambda record: record.machine.identity
+) -> list[Run]:
     """Return one record for each machine: each group is that of the run with the highest ``rank``.
 
-    A group is taken whole from one run, because its cases were paired there round by round. A run that nothing is taken
-    from is not held in memory.
+    It is taken whole, because its cases were paired there. A run that nothing is taken from is not held in memory.
     """
-    machines: dict[object, _Machine] = {}
+    newest: dict[object, Run] = {}
+    best: dict[object, dict[Group, tuple[Rank, Run]]] = {}
     for record in records:
-        machines.setdefault(record.machine.identity, _Machine(record)).add(record)
-    return [machine.merged() for machine in machines.values()]
-
-
-@dataclass
-class _Machine:
-    newest: Run
-    best: dict[Group, tuple[Rank, Run]] = field(default_factory=dict)
-
-    def add(self, record: Run) -> None:
-        if record.started > self.newest.started:
-            self.newest = record
+        machine = key(record)
+        newest[machine] = max(newest.get(machine, record), record, key=lambda run: run.started)
+        groups = best.setdefault(machine, {})
         for group in dict.fromkeys(trial.group for trial in record.trials):
             ranked = rank(record, group)
-            if group not in self.best or ranked > self.best[group][0]:
-                self.best[group] = ranked, record
-
-    def merged(self) -> Run:
-        taken: dict[int, Share] = {}
-        for group, (_, record) in self.best.items():
-            taken.setdefault(id(record), (record, set()))[1].add(group)
-        shares = sorted(taken.values(), key=lambda share: share[0].started, reverse=True) or [(self.newest, set())]
-        flops: dict[tuple[str, str], Counted] = {}  # of each workload that is taken, as the newest run counted them
-        for record, groups in shares:
-            workloads = {group[:2] for group in groups}
-            for counted in record.flops:
-                if (workload := (counted.scenario, counted.workload)) in workloads:
-                    flops.setdefault(workload, counted)
-        combined = {
-            "scenarios": _scenarios(shares),
-            "trials": [trial for record, groups in shares for trial in record.trials if trial.group in groups],
-            "flops": list(flops.values()),
-            "minimal_effect": max(record.minimal_effect for record, _ in shares),
-            "origins": {group: record.origin(group) for record, groups in shares for group in groups},
-            "runs": len(shares),
-        }
-        return Merged(**vars(shares[0][0]) | combined)
+            if group not in groups or ranked > groups[group][0]:
+                groups[group] = ranked, record
+    return [_merged(newest[machine], groups) for machine, groups in best.items()]
 
 
 Share = tuple[Run, set[Group]]  # a run, and what is taken from it; the newest comes first
 
 
+def _merged(newest: Run, best: dict[Group, tuple[Rank, Run]]) -> Run:
+    taken: dict[int, Share] = {}
+    for group, (_, record) in best.items():
+        taken.setdefault(id(record), (record, set()))[1].add(group)
+    shares = sorted(taken.values(), key=lambda share: share[0].started, reverse=True) or [(newest, set())]
+    flops: dict[tuple[str, str], Counted] = {}  # of each workload that is taken, as the newest run counted them
+    for record, groups in shares:
+        workloads = {group[:2] for group in groups}
+        for counted in record.flops:
+            if (workload := (counted.scenario, counted.workload)) in workloads:
+                flops.setdefault(workload, counted)
+    combined = {
+        "scenarios": _scenarios(shares),
+        "trials": [trial for record, groups in shares for trial in record.trials if trial.group in groups],
+        "flops": list(flops.values()),
+        "minimal_effect": max(record.minimal_effect for record, _ in shares),
+        "origins": {group: record.origin(group) for record, groups in shares for group in groups},
+        "runs": len(shares),
+    }
+    return Merged(**vars(shares[0][0]) | combined)
+
+
 def _scenarios(shares: Sequence[Share]) -> list[ScenarioFacts]:
     """Return the scenarios that something is taken of, as the newest run has them, each workload as its own run has it.
 
-    A run of a saved model describes the one size that it measured, and a scenario's file may have lost a workload
-    since.
+    A run of a saved model describes one size alone, and a scenario's file may have lost a workload since.
     """
     newest: dict[str, ScenarioFacts] = {}
     workloads: dict[str, dict[str, WorkloadDescription]] = {}
     for record, groups in shares:
-        taken = {(group.scenario, group.workload) for group in groups}
+        taken = {group[:2] for group in groups}
         for scenario in record.scenarios:
             name, described = scenario.description.name, scenario.description.workloads
             if of_run := {workload.name: workload for workload in described if (name, workload.name) in taken}:

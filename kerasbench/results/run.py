@@ -269,7 +269,6 @@ class Run:
 
     @property
     def out_of_time(self) -> bool:
-        """Whether its budget ended it: more time would make it more precise."""
         return BUDGET in self.stopped_because
 
     def origin(self, group: Group) -> Origin:

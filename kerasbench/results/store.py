@@ -104,10 +104,8 @@ def is_held(journal: Path) -> bool:
     try:
         with journal.open("r+b") as stream:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    except OSError:
-        return False
+    except OSError as error:
+        return isinstance(error, BlockingIOError)
     return False
 
 
@@ -118,7 +116,7 @@ def as_line(part: object) -> bytes:
 def _without_empty(value: object) -> object:
     """Return a dataclass as a dict, without its fields that are empty by default, and are.
 
-    A default that says something is written, so that a file goes on to say it when the default has changed.
+    A default that says something is written: it may change.
     """
     if isinstance(value, list):
         return value if value and isinstance(value[0], (*NUMBERS, str)) else list(map(_without_empty, value))
@@ -144,8 +142,7 @@ def _defaults(kind: Any) -> dict[str, Any]:
 def result_files(place: Path) -> list[Path]:
     """Return the result files of a folder, oldest first; raise ResultsError if there is none.
 
-    A run that has a journal is not over, or was resumed: the journal stands for it. An empty one is of a run that was
-    killed before it had begun.
+    A run that has a journal is not over, or was resumed: the journal stands for it, unless it is empty.
     """
     by_run = {file.stem: file for file in place.glob("*.json")}
     for journal in place.glob(f"*{JOURNAL}"):
@@ -196,9 +193,7 @@ def as_json(records: Sequence[Run]) -> str:
 
 
 class _Version(msgspec.Struct):
-    """The one field that says how to read the others: nothing else is built of a file that is not a result."""
-
-    schema: int
+    schema: int  # says how to read the others: nothing else is built of a file that is not a result
 
 
 def _decoded(content: bytes, file: Path) -> Run:

@@ -44,9 +44,7 @@ def leaves_out(measurement: Measurement, stage: str) -> bool:
 def epoch_ns(measurement: Measurement) -> float | None:
     """Return the time of a published epoch: the mean of those run in full, or a + b * steps; None in a sweep."""
     published = measurement.published
-    if published is None:
-        return steady_epoch_ns(measurement)
-    return published.total_ns / len(published.epochs_ns)
+    return published.total_ns / len(published.epochs_ns) if published else steady_epoch_ns(measurement)
 
 
 def step_ns(measurement: Measurement) -> float:

@@ -63,8 +63,7 @@ class Feed:
     validation: Rows  # as many as published, like the test rows
     test: Rows
     class_weight: Mapping[int, float] | None = None
-    # The workload's pipeline gives other batches of the same rows each time, so no two backends get the same.
-    draws: bool = False
+    draws: bool = False  # the pipeline gives other batches of the same rows each time: no two backends get the same
 
     @property
     def batch(self) -> int:
@@ -178,10 +177,7 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
 
 
 def check_pipeline(workload: Workload, rows: Rows) -> bool:
-    """Have the workload's pipeline, if any, make two batches; return whether they differ each time.
-
-    Raises ScenarioError where it cannot be measured; float64, NumPy's default, the Apple GPU has not.
-    """
+    """Return whether a pipeline's batches differ each time; raise ScenarioError if it is not as `fit` needs it."""
     if workload.feed is None:
         return False
     if rows.weights is not None:
@@ -223,6 +219,5 @@ def _check_batch(batch: Any, samples: int) -> None:
                 wanted = f"batches of {samples:,} rows, as its batch says"
                 raise ScenarioError(f"feed() must make {wanted}, not {place} of shape {shape}")
             if getattr(array, "dtype", None) == np.float64:
-                raise ScenarioError(
-                    f"feed() must give float32 or integers, not float64; {place} is: .astype('float32')"
-                )
+                remedy = f"{place} is: .astype('float32')"
+                raise ScenarioError(f"feed() must give float32 or integers, not float64; {remedy}")

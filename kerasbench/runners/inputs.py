@@ -14,8 +14,7 @@ NUMBERS = (*FLOATS, "bool", "int8", "int16", "int32", "int64", "uint8", "uint16"
 DEFAULT_BELOW = 2  # what integers are drawn below where no layer says how many there are
 # Of an epoch: enough for slices of eight steps, which do not have its first one; few enough for the memory.
 LEAST_STEPS, MOST_STEPS = 16, 1024
-# Enough for 170 steps of 32 CIFAR images; a published epoch of them would be 614 MB and a second of drawing.
-POOL_BYTES = 64 << 20
+POOL_BYTES = 64 << 20  # 170 steps of 32 CIFAR images; an epoch of them would be 614 MB and a second of drawing
 UNNAMED = "x"  # the only input of a model that has no name for it
 
 
@@ -80,11 +79,6 @@ class Spec:
     def sizes(self) -> str:
         return "x".join("?" if size is None else str(size) for size in self.shape)
 
-    @property
-    def row_bytes(self) -> int:
-        """As they are drawn; open dimensions count as one."""
-        return math.prod(size or 1 for size in self.shape) * (1 if self.dtype in ("uint8", "bool") else 4)
-
     def draw(self, samples: int, rng: Any) -> Any:
         """Return rows: float32 in 0..1, int32 from ``least`` up to ``below``, uint8 for bytes and truth values."""
         import numpy as np
@@ -102,8 +96,7 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
     by_name = {entry.name: entry for entry in inputs}
     if "" in by_name and len(specs) == 1:
         by_name = {specs[0].name: by_name[""]}
-    unknown = by_name.keys() - {spec.name for spec in specs}
-    if unknown:
+    if unknown := by_name.keys() - {spec.name for spec in specs}:
         names = ", ".join(spec.name for spec in specs)
         raise ModelError(f"--input {'must name its input' if '' in unknown else unknown.pop()}: it has {names}")
     for spec in specs:
@@ -120,19 +113,17 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
 
 
 def _sized(spec: Spec, entry: Input) -> Spec:
-    shape: tuple[int, ...] = tuple(entry.shape)
-    dtype = entry.dtype or spec.dtype
-    if len(shape) == spec.shape.count(None) < len(spec.shape):
+    shape = entry.shape
+    if len(shape) == spec.shape.count(None) < len(spec.shape):  # the open sizes alone
         left = iter(shape)
-        filled = tuple(next(left) if size is None else size for size in spec.shape)
-        return dataclasses.replace(spec, shape=filled, dtype=dtype)
-    if len(shape) == len(spec.shape) + 1 and shape[0] == 1:
+        shape = [next(left) if size is None else size for size in spec.shape]
+    elif len(shape) == len(spec.shape) + 1 and shape[0] == 1:
         shape = shape[1:]
     pairs = zip(spec.shape, shape, strict=False)
     if len(shape) != len(spec.shape) or any(known not in (None, size) for known, size in pairs):
         sizes = "x".join(map(str, entry.shape))
         raise ModelError(f"--input {spec.name}={sizes}: the model's is {spec.sizes}: say the open sizes, or all")
-    return dataclasses.replace(spec, shape=shape, dtype=dtype)
+    return dataclasses.replace(spec, shape=tuple(shape), dtype=entry.dtype or spec.dtype)
 
 
 def specs_of(config: ModelConfig) -> list[Spec]:
@@ -144,5 +135,7 @@ def specs_of(config: ModelConfig) -> list[Spec]:
 
 
 def steps_of(specs: Sequence[Spec], batch: int) -> int:
-    batch_bytes = batch * sum(spec.row_bytes for spec in specs)
-    return min(MOST_STEPS, max(LEAST_STEPS, POOL_BYTES // max(1, batch_bytes)))
+    row_bytes = 0
+    for spec in specs:  # as it is drawn; open dimensions count as one
+        row_bytes += math.prod(size or 1 for size in spec.shape) * (1 if spec.dtype in ("uint8", "bool") else 4)
+    return min(MOST_STEPS, max(LEAST_STEPS, POOL_BYTES // max(1, batch * row_bytes)))

@@ -29,9 +29,8 @@ HOOKS = ("on_epoch_begin", "on_train_batch_begin", "on_train_end")
 # Small, because it lies in the memory of the process that is measured: 256 KiB, and as much for a product. Many are in
 # the queue before one is waited for: waiting for each would leave a card idle most of the time.
 BUSY_SIDE, BUSY_PRODUCTS = 256, 32
-# A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
-PEAK_PRODUCT_S = 0.05
-PEAK_SMALLEST, PEAK_LARGEST = 256, 16_384
+PEAK_PRODUCT_S = 0.05  # long enough for the clock and for every core
+PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)  # the largest takes 4 GiB in float32
 PEAK_REPEATS = 5
 
 SHUFFLES = 5
@@ -168,18 +167,18 @@ class KerasRunner(WithKeras):
         return {"x": rows.x, "y": rows.y, "batch_size": batch, **weights}
 
     def _besides(self, hooks: Hooks | None, whole: bool) -> dict[str, Any]:
-        LambdaCallback = self.keras.callbacks.LambdaCallback  # noqa: N806 - a class
+        hooked = self.keras.callbacks.LambdaCallback
         besides: dict[str, Any] = {"callbacks": [*self.callbacks] if whole else []}
         rows, feed = self.feed.validation, self.feed.workload.feed
         if whole and len(rows):
             besides["validation_data"] = feed(rows.x, rows.y, self.feed.batch) if feed else self.feed.one_batch(rows)
         if whole and self.feed.workload.test_each_epoch:
             evaluate = partial(self.model.evaluate, **self._arguments(self.feed.test), verbose=0)
-            besides["callbacks"].append(LambdaCallback(on_epoch_end=lambda epoch, logs: evaluate()))
+            besides["callbacks"].append(hooked(on_epoch_end=lambda epoch, logs: evaluate()))
         if hooks is not None:
             # Its own methods, so that a step costs one call; and those alone that do something.
             does = [name for name in HOOKS if getattr(type(hooks), name) is not getattr(Hooks, name)]
-            besides["callbacks"].append(LambdaCallback(**{name: getattr(hooks, name) for name in does}))
+            besides["callbacks"].append(hooked(**{name: getattr(hooks, name) for name in does}))
         return besides
 
     def stop(self) -> None:
@@ -213,14 +212,13 @@ class KerasRunner(WithKeras):
             self.to_numpy(product[0, 0])  # waits for it
             return (time.perf_counter_ns() - start_ns) / 1e9
 
-        best, size = 0.0, PEAK_SMALLEST
-        while size <= PEAK_LARGEST:
+        best = 0.0
+        for size in PEAK_SIDES:
             a = ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
             taken_s = min(product_s(a) for _ in range(PEAK_REPEATS))
             best = max(best, 2 * size**3 / taken_s)
             if taken_s >= PEAK_PRODUCT_S:
                 break
-            size *= 2
         return best
 
     def shuffle_ns(self, rows: int, few: int, batch: int) -> int | None:
@@ -237,7 +235,7 @@ class KerasRunner(WithKeras):
             x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))
             adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
             began_ns = time.perf_counter_ns()
-            next(iter(getattr(adapter, ITERATORS[self.request.backend])()))
+            next(iter(getattr(adapter, ITERATORS[self.keras.config.backend()])()))
             return time.perf_counter_ns() - began_ns
 
         begin_ns(few)  # the first also loads what it needs

@@ -13,8 +13,7 @@ from kerasbench.protocol.columns import CUDA, GPU, Device, cuda_visibility
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Trial
 
-# What a child may come to whose peak is not known: of a framework, rows and activations; and of each parameter, which
-# has a gradient, moments and copies.
+# Of a child whose peak is not known: of all but its parameters, and of each, with its gradient, moments and copies.
 CHILD_BYTES, PARAMETER_BYTES = 5 << 28, 32  # 1.25 GiB: small models take 0.4 to 1.2
 SHARE = 0.8  # of what was free before the first: children grow after they have started, and the system needs some
 
@@ -34,11 +33,7 @@ class MemoryPool:
         self._before_bytes = self.free()
 
     def fits(self, started: Sequence[int], member: int) -> bool:
-        """Tell whether a member fits beside those that were started; note what the last of these holds.
-
-        A member that has not run yet counts as large as the largest so far. Children that have only just been started
-        hold nothing to be seen: their known peaks count.
-        """
+        """What has not run yet counts as large as the largest so far; what has only just started, by its known peak."""
         needed_bytes = self.peaks_bytes[member]
         peaks_bytes = [peak for index in started if (peak := self.peaks_bytes[index]) is not None]
         fits = not (self.exclusive and peaks_bytes and needed_bytes is not None)
@@ -105,10 +100,7 @@ class MachineMonitor:
     def watch(
         self, devices: Sequence[Device], block: Callable[[], Outcomes], on_wait: Callable[[str], None]
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
-        """Run a block on these devices once the machine is not hot; return its outcomes and each one's surroundings.
-
-        Only a column on a card has the card's figures. One that computed on another card has failed.
-        """
+        """Run a block once the machine is not hot. Only a column on a card has the card's figures."""
         waited_s = self.cool(on_wait)
         names = [_card(device) for device in devices]
         with ExitStack() as watching:
@@ -126,10 +118,8 @@ class MachineMonitor:
         return checked, seen
 
     def judge(self, trial: Trial, seen: Surroundings) -> Trial:
-        """Return a trial with what surrounded it, and the signals of noise in that and in its slices."""
         card = trial.device.label
-        clocks_mhz = (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))
-        highest_mhz = max((mhz for mhz in clocks_mhz if mhz is not None), default=None)
+        highest_mhz = max(filter(None, (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))), default=None)
         if highest_mhz is not None:
             self._top_clocks_mhz[card] = highest_mhz
         noise = of_surroundings(seen, highest_mhz)
@@ -139,7 +129,7 @@ class MachineMonitor:
 
 
 def card_now(device: Device) -> tuple[str, list[int] | None]:
-    """Return the UUID of an NVIDIA card, and which processes are on it now; empty and None: not told, or it is none."""
+    """Return an NVIDIA card's UUID and the processes on it now; empty and None: not told, or it is no such card."""
     card = _card(device)
     return (nvidia.uuid(card), nvidia.processes(card)) if card else ("", None)
 

@@ -5,7 +5,7 @@ import dataclasses
 import psutil
 
 from kerasbench import text, variants
-from kerasbench.analysis.estimates import minimal_effect
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, MINIMAL_EFFECT_ON_BATTERY
 from kerasbench.host import commit, load
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import MachineState, of_machine
@@ -28,7 +28,7 @@ def new_record(planned: Plan, state: MachineState) -> Run:
         config=planned.config,
         machine=planned.machine,
         started=text.now(),
-        minimal_effect=minimal_effect(state.on_battery is True),
+        minimal_effect=MINIMAL_EFFECT_ON_BATTERY if state.on_battery else MINIMAL_EFFECT,
         scenarios=scenarios,
         cases=len(planned.cases),
         trials=[trial_record(case, 0, Outcome([], 0, failure=failure)) for case, failure in planned.absent],
@@ -88,11 +88,8 @@ def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str
 
 
 def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, beside_others: bool = False) -> Trial:
-    """Return a trial's record in this round and block, without what surrounded it.
-
-    What failed ``beside_others`` may not fail by itself if memory had run out. That takes many names on a GPU, where a
-    card may also be for one process alone: there, for whatever reason before it could be measured.
-    """
+    # What failed beside others may not fail by itself if memory had run out. That takes many names on a GPU, where a
+    # card may also be for one process alone: there, for whatever reason before it could be measured.
     failure, crowded = outcome.failure, False
     if beside_others and failure is not None and not failure.own_limit:
         crowded = failure.code is Code.OOM or (case.device.kind == GPU and not outcome.had_turn)

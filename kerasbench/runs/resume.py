@@ -3,7 +3,7 @@
 import os
 import shlex
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from kerasbench.errors import ResultsError, UsageError
@@ -13,7 +13,7 @@ from kerasbench.plan.cases import Plan, Probes, with_controls
 from kerasbench.protocol.messages import Code, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import ResumeConfig, Run, ScenarioFacts, Trial, completed_rounds
+from kerasbench.results.run import ResumeConfig, Run, RunConfig, ScenarioFacts, Trial, completed_rounds
 from kerasbench.results.store import is_held, records
 from kerasbench.runs.rows import OpenRow, rows_of
 from kerasbench.text import complain
@@ -21,17 +21,10 @@ from kerasbench.text import complain
 WHOLE = 0.95  # of a long block: the last slice may end a little early
 
 
-@dataclass(frozen=True)
-class Interrupted:
-    file: Path
-    record: Run
-
-
-def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
+def find(folder: Path, here: Machine, longer: bool = False) -> tuple[Path, Run]:
     """Return a folder's newest run that is not finished and was begun on this machine, saying which are passed over.
 
-    ``longer``: there is more time now, so that a run which its budget ended is not finished either. Raise ResultsError
-    where there is none, or a damaged file is newer, which may be of the one that is meant.
+    ``longer``: nor is one that its budget ended. ResultsError: there is none, or a damaged file may be the one meant.
     """
     passed_over: list[tuple[str, str]] = []  # why, and what to do about it
     out_of_time = ""
@@ -54,19 +47,18 @@ def find(folder: Path, here: Machine, longer: bool = False) -> Interrupted:
         else:
             for why, _ in passed_over:
                 complain(f"{why}; skipped")
-            return Interrupted(file, record)
+            return file, record
     if passed_over:
         raise ResultsError("".join(passed_over[0]))
     raise ResultsError(f"{folder}: no run here was interrupted; leave out --resume to start a new one{out_of_time}")
 
 
-def require_named_again(interrupted: Interrupted, named: ResumeConfig) -> None:
+def require_named_again(file: Path, config: RunConfig, named: ResumeConfig) -> None:
     """Raise UsageError: a result file may be anybody's, also one that this machine seems to have begun."""
-    config = interrupted.record.config
     if executed(config.scenarios, config.model_config) != executed(named.scenarios, named.model_config):
         words = to_name_again(config.scenarios, config.model_config)
         advice = f"--resume {words}" if words else "this run had none; leave out the files and --trust"
-        raise UsageError(f"{interrupted.file}: --resume runs files of a run only if you name them again: {advice}")
+        raise UsageError(f"{file}: --resume runs files of a run only if you name them again: {advice}")
 
 
 def to_name_again(scenarios: Sequence[str], config: ModelConfig) -> str:
@@ -88,9 +80,8 @@ def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], s
 def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list[Trial]]:
     """Split a run's trials into those that count as the new plan's, and those that do not.
 
-    A trial counts where what defines its case is the same (sources, workload, backend, device, options, versions of all
-    packages, and the code of kerasbench that measures), and where the others of its row have that round as well. Trials
-    that could not be tried at all are made again by the plan.
+    A trial counts where what defines its case is the same (sources, device, options, versions of all packages, code of
+    kerasbench), and where the others of its row have that round as well.
     """
     cases = {case.key: case for case in planned.cases}
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
@@ -130,11 +121,9 @@ def _cut_blocks(record: Run) -> set[int]:
 
 
 def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], rounds: int) -> list[Trial]:
-    """Return a row's trials of its whole rounds, and what was given up without a block, which stays so.
-
-    That a case computes something else than the others is forgotten where a trial of the row no longer counts.
-    """
+    """Return a row's trials of its whole rounds, and what was given up without a block, which stays so."""
     trials = [trial for trial in counting if trial.case in row.known]
+    # Where some no longer count, who computes something else than the others has to be found anew.
     if len(trials) < sum(trial.case in row.known for trial in tried):
         trials = [trial for trial in trials if trial.failure is None or trial.failure.code is not Code.PARITY]
     last = completed_rounds((case.key for case in row.cases), trials, rounds)
@@ -142,13 +131,10 @@ def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], roun
 
 
 def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
-    """Return the plan of a run that goes on: without the columns of a backend that was installed only since.
-
-    ``has_more``: it is in its second part, whose rows have some of the columns; nothing but what was tried tells which.
-    """
+    """Leave out the columns of a backend that was installed only since; ``has_more``: it is in its second part."""
     tried = {trial.case for trial in record.trials if trial.round > 0}
     plain, warnings = [case for case in planned.cases if not case.options.control], planned.warnings
-    if has_more:
+    if has_more:  # rows have some of the columns; nothing but what was tried tells which
         started = {case.row for case in plain if case.key in tried}
         cases = [case for case in plain if case.key in tried or case.row not in started]
     else:

@@ -30,15 +30,13 @@ from kerasbench.runs import machine, schedule, sizes, turns
 from kerasbench.runs.ending import Ending
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.records import limit_on, new_record, resumed_record, session_of, trial_record, trial_request
-from kerasbench.runs.rows import ALONE, OpenRow, ordered, rows_of, seconds
+from kerasbench.runs.rows import ALONE, OpenRow, rows_of, seconds
 from kerasbench.scenario import is_saved
 
 # Measures one block, as processes.block.measure does. None: a member was not started.
 Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, bool], Sequence[Outcome | None]]
 
-# Of the memory that a machine, or a container, has left, for a saved model whose user set no limit: a hostile one must
-# not bring it down.
-SAVED_SHARE = 0.75
+SAVED_SHARE = 0.75  # of free memory, for a saved model without a limit: a hostile one must not bring the machine down
 
 
 @dataclass
@@ -75,10 +73,9 @@ class Rounds:
             self._restore(self.earlier.rounds_completed)
 
     def execute(self) -> Run:
-        """Measure the plan's rows round by round and return the record, each block of which ``store`` holds at once.
+        """Measure round by round and return the record, which the caller saves; ``store`` holds each block at once.
 
-        Ctrl-C ends the block in flight and the run, and so does a disk that takes no more results. How the run ended
-        is in the record alone: the caller saves it. Raise ResultsError if the disk refuses the journal at the start.
+        Ctrl-C, or a disk that is full, ends the run; ResultsError: the disk refuses the journal at the start.
         """
         self.store.begin(self.record)
         self.store.hold()
@@ -128,7 +125,7 @@ class Rounds:
                 self.record.stopped_because = stop
                 return
             drawn = schedule.order_cases(self.planned.cases, self.planned.config.seed, index)
-            for row in ordered(needy, drawn):
+            for row in sorted(needy, key=lambda row: drawn.index(row.cases[0])):  # rows are drawn as a whole
                 row.arrange(drawn)
                 self._measure_row(row, index)
             self._decide([row for row in needy if row.alive])
@@ -149,11 +146,10 @@ class Rounds:
         return schedule.all_in_words(reasons, self.planned.effort, self._precision, several)
 
     def _measure_row(self, row: OpenRow, index: int) -> None:
-        """Measure a row's columns in this round, in as few blocks as memory allows.
+        """Measure a row's columns in as few blocks as memory allows: first all that were never crowded.
 
-        The first block has all columns that were never crowded. Those that did not fit follow in further ones, each
-        with one column that was measured already, so that ratios can be taken by way of it. Where a block had a single
-        column, even two do not fit: the others follow one by one, as crowded ones do.
+        Those that did not fit follow, with one that was measured already, by way of which ratios can be taken. Where a
+        block had a single column, even two do not fit: the others follow one by one, as crowded ones do.
         """
         for case in [case for case in row.alive if variants.has(case.options, "prepares")]:
             if case.key not in self._caches:
@@ -196,7 +192,6 @@ class Rounds:
             self._keep(row, [trial_record(case, index, outcome)])
 
     def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[Trial]:
-        """Only those that were started have trials, which are kept when this returns."""
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
         is_long = cases[0].protocol.lasts
         needed = {case.label for case in cases if is_long and not case.options.control}
@@ -235,7 +230,7 @@ class Rounds:
             lambda reason: self.on_event(events.Waiting(cases[0].row_label, reason)),
         )
         for member, held_bytes in budget.seen_on_cards().items():
-            known[member].saw_on_card(held_bytes)
+            known[member].on_card_bytes = max(known[member].on_card_bytes, held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
         told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome and outcome.measurement}
         measured = load.marked(told, limits)
@@ -263,7 +258,7 @@ class Rounds:
         def enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
             # In hours of slices there is nothing to measure again.
             slices = list(columns.values()) if protocol.lasts else load.judged(stage, columns, limits)
-            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, most=row.portion.cycles)
+            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, row.portion.cycles.get(stage))
 
         orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
         if protocol.lasts:

@@ -21,17 +21,13 @@ class Calibration:
     protocol: Protocol
     first_s: float | None = None  # how long the first took, while it was not waiting for its turn
     peak_bytes: int = 0
-    on_card_bytes: int = 0
+    on_card_bytes: int = 0  # held of a card, which is more than its allocator counts as live
 
     def take(self, trial: Trial, measurement: Measurement) -> None:
         self.protocol = sizes.freeze(self.protocol, measurement)
         self.first_s = trial.own_ns / 1e9 if self.first_s is None else self.first_s
         self.peak_bytes = max(self.peak_bytes, measurement.peak_rss_bytes)
-        self.saw_on_card(measurement.peak_device_bytes or 0)
-
-    def saw_on_card(self, held_bytes: int) -> None:
-        """More than its allocator counts as live."""
-        self.on_card_bytes = max(self.on_card_bytes, held_bytes)
+        self.on_card_bytes = max(self.on_card_bytes, measurement.peak_device_bytes or 0)
 
 
 @dataclass
@@ -79,25 +75,22 @@ class OpenRow:
         protocol = replace(self.known[case.key].protocol, sizes=self.sizes)
         if protocol.steps_per_slice is None:
             return protocol
-        portion = self.portion
         return replace(
             protocol,
             repeats=protocol.repeats and self.had < ALONE,  # only cold figures tell what compiling took
-            epochs=protocol.epochs and portion.epochs,
-            predicts=protocol.predicts and portion.predicts,
+            epochs=protocol.epochs and self.portion.epochs,
+            predicts=protocol.predicts and self.portion.predicts,
         )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
-        """Put the cases that are still measured into the order in which a round starts them.
+        """Order the cases anew for each round, so that no column always starts first, with the coldest disk.
 
-        It is drawn for each, so that no column always starts first, with the coldest disk. Once a round could not have
-        all of them alive together, its order stays, so that the same ones meet in each round.
+        Once a round could not have all of them alive together its order stays, so that the same ones always meet.
         """
-        blocks = schedule.blocks_by_round(self.trials)
-        split = next((index for index, numbers in blocks.items() if len(numbers) > 1), None)
+        rounds = schedule.blocks_by_round(self.trials).items()
+        split = next((index for index, blocks in rounds if len(blocks) > 1), None)
         keys = [trial.case for trial in self.trials if trial.round == split] or [case.key for case in drawn]
-        place = {key: number for number, key in reversed(list(enumerate(keys)))}
-        self.alive.sort(key=lambda case: place.get(case.key, len(keys)))
+        self.alive.sort(key=lambda case: keys.index(case.key) if case.key in keys else len(keys))
 
     def take(self, trial: Trial) -> None:
         """A case that failed is over: again, it would cost a time-out. A crowded one is not until it fails alone."""
@@ -123,11 +116,6 @@ def rows_of(planned: Plan) -> list[OpenRow]:
         row = case.key if case.protocol.agenda.in_full else case.row
         groups.setdefault(row, []).append(case)
     return [OpenRow(cases) for cases in groups.values()]
-
-
-def ordered(rows: Iterable[OpenRow], cases: Sequence[Case]) -> list[OpenRow]:
-    place = {case.key: number for number, case in enumerate(cases)}
-    return sorted(rows, key=lambda row: min(place[case.key] for case in row.cases))
 
 
 def seconds(trials: Iterable[Trial]) -> float:

@@ -22,7 +22,8 @@ from kerasbench.protocol.messages import Failure, ProbeReport
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.results.store import JOURNAL, Store, clear_leftovers
-from kerasbench.runs import machine, resume, rows
+from kerasbench.runs import resume, rows
+from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rounds import Rounds
 
@@ -49,9 +50,8 @@ def measured(
 ) -> Iterator[FinishedRun]:
     """Measure; then hold the machine until the block ends, because drawing would disturb others.
 
-    ``ResumeConfig``: go on with the newest run of the folder that was begun on this machine and did not finish.
-    ``wait``: begin when no other run holds the machine any more. Raise KerasbenchError, before anything is measured,
-    if something that was asked for does not exist, or another run holds the machine.
+    ``wait``: begin when no other run holds the machine any more. KerasbenchError, before anything is measured: another
+    one holds it, or something that was asked for does not exist.
     """
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
@@ -66,40 +66,39 @@ def _measure(
 ) -> FinishedRun:
     """Measure on a machine that is held. Each step may refuse; the file is reserved when none can any more."""
     here = host.fingerprint()
-    interrupted, more_s = None, None
+    file, begun, more_s = folder, None, None
     if isinstance(config, ResumeConfig):
         more_s = config.more_s
-        interrupted = resume.find(folder, here, longer=more_s is not None)
-        resume.require_named_again(interrupted, config)
-        config = _config_of(interrupted, interpreters)
+        file, begun = resume.find(folder, here, longer=more_s is not None)
+        resume.require_named_again(file, begun.config, config)
+        config = _config_to_resume(file, begun.config, interpreters)
 
     planner = planner_of(config.mode)
-    inventory = survey(config, interpreters, on_event)
-    planned = cases.make(config, inventory.selected, inventory.probes, here, interpreters.named, planner)
+    state, probes, selected = survey(config, interpreters, on_event)
+    planned = cases.make(config, selected, probes, here, interpreters.named, planner)
     if config.data == "real":
         planned = with_real_rows(planned, interpreters, on_event)
     planned = planner.prepare(planned, interpreters, on_event)
-    if interrupted is not None:
-        planned = resume.as_started(planned, interrupted.record, planner.has_more(config))
+    if begun is not None:
+        planned = resume.as_started(planned, begun, planner.has_more(config))
     history = duration.recall(folder, here, planned)
     clear_leftovers(folder)
     earlier = None
-    if interrupted is None:
+    if begun is None:
         store = Store.create(folder, text.now())
     else:
-        carried, superseded = resume.carry(interrupted.record, planned, inventory.probes)
-        keep_superseded(folder, replace(interrupted.record, trials=superseded))
-        resumed = [*interrupted.record.resumed, text.now()]
-        earlier = replace(interrupted.record, trials=carried, resumed=resumed)
-        store = Store(interrupted.file.with_suffix(JOURNAL))
+        carried, superseded = resume.carry(begun, planned, probes)
+        keep_superseded(folder, replace(begun, trials=superseded))
+        earlier = replace(begun, trials=carried, resumed=[*begun.resumed, text.now()])
+        store = Store(file.with_suffix(JOURNAL))
         if more_s is not None:
             effort = replace(planned.effort, budget_s=rows.seconds(earlier.trials) + more_s)
             planned = replace(planned, config=replace(planned.config, effort=effort))
 
-    launch, monitor = partial(block.measure, kept=planned.config.keep_env), machine.MachineMonitor()
+    launch, monitor = partial(block.measure, kept=planned.config.keep_env), MachineMonitor()
 
     def execute(planned: cases.Plan, earlier: Run | None) -> Run:
-        state, python = inventory.state, interpreters.of
+        python = interpreters.of
         return Rounds(planned, store, launch, monitor, on_event, state, earlier, history, planner, python).execute()
 
     started_s = time.monotonic() - (rows.seconds(earlier.trials) if earlier else 0.0)
@@ -109,7 +108,6 @@ def _measure(
 
 
 def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfig:
-    """Fill in ``environments`` from interpreters with labels, unless they are set."""
     environments = interpreters.environments(config.backends or backends.names())
     if config.environments or not any(environment.label for environment in environments):
         return config
@@ -121,30 +119,22 @@ def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
     interpreters.require(environments_of(config))
 
 
-def _config_of(interrupted: resume.Interrupted, interpreters: Interpreters) -> RunConfig:
-    variables.require_same(interrupted.record.config.keep_env)
-    config = configure.validated(interrupted.record.config)
+def _config_to_resume(file: Path, begun: RunConfig, interpreters: Interpreters) -> RunConfig:
+    variables.require_same(begun.keep_env)
+    config = configure.validated(begun)
     for environment in map(Environment.parse, config.environments):
         if environment.label and environment not in interpreters.named:
             again = f"name its interpreter again, --python {environment}=PATH"
-            raise UsageError(f"{interrupted.file} measured {environment}: {again}")
+            raise UsageError(f"{file} measured {environment}: {again}")
     _require_present(config, interpreters)
     return config
 
 
-@dataclass(frozen=True)
-class Survey:
-    state: MachineState  # before the first child: what others do, not what we do
-    probes: dict[Environment, ProbeReport | Failure]
-    selected: list[catalog.Selected]
-
-
-def survey(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> Survey:
-    """Look at the machine, ask the backends, in children side by side, what they see, and select the scenarios.
-
-    Raise UsageError or UnusableScenario for a scenario that was asked for and is not there, or does not load.
-    """
-    state = observe(BEFORE_RUN_S)
+def survey(
+    config: RunConfig, interpreters: Interpreters, on_event: OnEvent
+) -> tuple[MachineState, cases.Probes, list[catalog.Selected]]:
+    """Look at the machine, ask the backends, in children side by side, what they see, and select the scenarios."""
+    state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
     environments = environments_of(config)
 
     def probed(environment: Environment, tick: Tick) -> ProbeReport | Failure:
@@ -155,7 +145,7 @@ def survey(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> 
     describer = next((place for place, report in probes.items() if isinstance(report, ProbeReport)), None)
     python, backend = (interpreters.of(describer), describer.backend) if describer else (sys.executable, None)
     selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)
-    return Survey(state, probes, selected)
+    return state, probes, selected
 
 
 def environments_of(config: RunConfig) -> list[Environment]:

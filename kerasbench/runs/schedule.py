@@ -1,6 +1,4 @@
-"""The schedule of a run, as pure functions: in which order rows and columns come, when a row and a run have enough, how
-much a row's next block measures, and how long that takes.
-"""
+"""The schedule of a run: the order of rows and columns, when they have enough, and what a row's next block measures."""
 
 import itertools
 import math
@@ -13,7 +11,7 @@ from enum import Enum
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
-from kerasbench.analysis.estimates import Prior, minimal_effect, variance
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, Prior, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.plan.cases import Case, Shared
@@ -49,8 +47,6 @@ def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
     ]
 
 
-# When a row has enough blocks, and a run enough rounds.
-
 PRECISION = 0.02  # half-width by its rounds alone, for every ratio, at which further ones add nothing that matters
 PRECISION_ON_BATTERY = 0.05
 # An interval that kept so much of its width in so many blocks no longer shrinks. Six blocks from three leave
@@ -68,7 +64,7 @@ class StopReason(Enum):
 
 def precision_of(effect: float) -> float:
     """By the minimal effect, which is larger on battery."""
-    return PRECISION_ON_BATTERY if effect > minimal_effect(on_battery=False) else PRECISION
+    return PRECISION_ON_BATTERY if effect > MINIMAL_EFFECT else PRECISION
 
 
 def stop_reason(
@@ -101,10 +97,7 @@ def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
 
 
 def half_widths(compared: Sequence[Measured], metric: str, priors: Priors | None = None) -> list[float | None]:
-    """Return the half-widths of all ratios of a row's columns that have not failed; of its only column's interval.
-
-    ``priors`` are what all rows know of the scatter. None: too little is known, or others disturbed all of it.
-    """
+    """Of all ratios of a row's columns, or its only column's interval; None: too little is known, or all disturbed."""
     if len(compared) == 1:
         interval = compared[0].estimate(metric)
         return [interval.half_width if interval else None]
@@ -140,18 +133,13 @@ def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float
     return "; ".join(f"{count(number, 'workload')}: {why}" for number, why in parts)
 
 
-# How much a row's next block measures: how many cycles it has, and what it may leave out.
-#
 # A ratio scatters from block to block, more than its slices explain. So many cycles in few blocks say less than few in
 # many. The best number follows from what a cycle and a block cost: T. Kalibera and R. Jones, "Rigorous benchmarking in
 # reasonable time", ISMM 2013.
 
 EVERY = 3  # rounds: in one of so many a row measures what it does not wait for
-# About as many as twelve scenarios were worth on three backends, by their first blocks: 12 to 37.
-FIRST_CYCLES = 30
-# What blocks are assumed to scatter by counts as much as so many blocks of a row's own, in a run of too few ratios to
-# learn it from them.
-ASSUMED_DEGREES = 4
+FIRST_CYCLES = 30  # about as many as twelve scenarios were worth on three backends, by their first blocks: 12 to 37
+ASSUMED_DEGREES = 4  # blocks of a row's own, as which an assumed scatter counts where there are too few ratios
 PREDICT_PHASES = ("predict", "calls")
 IN_TURN = {stage.phase for stage in STAGES.values()}
 PREDICTIONS = (PREDICTED_ONE, PREDICTED, "predict_samples_per_s")
@@ -172,10 +160,7 @@ class Scatter:
 
 
 def best_cycles(start_s: float, cycle_s: float, of_one_cycle: float, between: float) -> float:
-    """Return how many cycles make the most of a block's time.
-
-    n cycles in each of m blocks take m (start + n cycle), and leave the variance (between + within / n) / m.
-    """
+    """n cycles in each of m blocks take m (start + n cycle), and leave the variance (between + within / n) / m."""
     return math.sqrt(start_s / cycle_s * of_one_cycle / between)
 
 
@@ -211,7 +196,8 @@ def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, pri
         return {}
     newest = max(trial.block for case in measured for trial, _ in case.trials)
     block = [pair for case in measured for pair in case.trials if pair[0].block == newest]
-    start_s = _start_s(block)
+    turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
+    start_s = max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s  # with the warm-up, and all that is in no turn
     most = {}
     for stage, of_one_cycle in worst.of_one_cycle.items():
         cycle_s = math.fsum(_turn_s(trial, stage) for trial, _ in block)
@@ -255,12 +241,6 @@ def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str
             yield stage, of_stage**2 * ratio.of_one_cycle
 
 
-def _start_s(block: Sequence[tuple[Trial, Measurement]]) -> float:
-    """Up to the end of its warm-up, and for what else is in no turn."""
-    turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
-    return max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s
-
-
 def _turns_s(trial: Trial, name: str) -> float:
     took_ns = sum(phase.duration_ns for phase in trial.phases if phase.name == name)
     training = trial.measurement.training if trial.measurement else None
@@ -269,7 +249,6 @@ def _turns_s(trial: Trial, name: str) -> float:
 
 
 def _turn_s(trial: Trial, stage: str) -> float:
-    """0 where the trial had none of this stage."""
     phase = STAGES[stage].phase
     phases = PREDICT_PHASES if phase in PREDICT_PHASES else (phase,)
     stages = [name for name, facts in STAGES.items() if facts.phase in phases]

@@ -5,7 +5,6 @@ import math
 import random
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from functools import partial
-from types import MappingProxyType
 
 from kerasbench.analysis.estimates import median_error, t_quantile
 from kerasbench.protocol.descriptions import WorkloadDescription
@@ -14,6 +13,7 @@ from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol, counts_epochs
 from kerasbench.protocol.stages import EPOCH, OWN, STAGES, STAND, TRAIN, Stage
 
 Orders = Callable[[int], Iterator[Sequence[int]]]
+Slices = Sequence[Sequence[Slice]]  # of each column
 
 
 def draw_orders(seed: str) -> Orders:
@@ -51,9 +51,7 @@ def williams(columns: Sequence[int]) -> list[list[int]]:
     return square if size % 2 == 0 else [*square, *(order[::-1] for order in square)]
 
 
-# The kernel's own period of a control group's quota (cpu.max): what a column used of it beyond its share is not taken
-# from the next one's.
-QUOTA_PERIOD_S = 0.1
+QUOTA_PERIOD_S = 0.1  # the kernel's (cpu.max): what a column used beyond its share is not taken from the next one's
 
 
 def rest_s(quota_cores: float | None, cores: int) -> float:
@@ -91,23 +89,17 @@ def standing(of_stage: Collection[str]) -> str:
 
 
 def enough(
-    protocol: Protocol,
-    of_stage: Mapping[str, float],
-    stage: str,
-    slices: Sequence[Sequence[Slice]],
-    /,
-    most: Mapping[str, int] = MappingProxyType({}),
+    protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Slices, most: int | None = None
 ) -> bool:
     """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
 
-    ``of_stage`` are the ``shares``; ``slices`` those of each column, as many of one as of another. Cycles that others
-    disturbed do not count, as long as that at most doubles how many there are, and as twice as many leave enough.
-    ``most`` are the cycles that a stage has at most.
+    ``of_stage`` are the ``shares``, ``most`` the cycles that it has at most. Cycles that others disturbed do not
+    count, as long as that at most doubles how many there are, and as twice as many leave enough.
     """
     if protocol.lasts:
         whole_ns = protocol.slices_max_ns if stage == standing(of_stage) else 0
         return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
-    is_enough = partial(_is_enough, protocol, of_stage, stage, most.get(stage))
+    is_enough = partial(_is_enough, protocol, of_stage, stage, most)
     disturbed = {slice_.cycle for column in slices for slice_ in column if slice_.disturbed}
     undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
     if is_enough(undisturbed):
@@ -119,9 +111,7 @@ def enough(
     return is_enough([column[: len(column) // 2] for column in slices])
 
 
-def _is_enough(
-    protocol: Protocol, of_stage: Mapping[str, float], stage: str, most: int | None, slices: Sequence[Sequence[Slice]]
-) -> bool:
+def _is_enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, most: int | None, slices: Slices) -> bool:
     cycles = min(map(len, slices), default=0)
     if cycles < min(protocol.min_cycles, LEAST_CYCLES):
         return False
@@ -133,7 +123,7 @@ def _is_enough(
     return is_over or (most is not None and cycles >= most) or (not has_parts and widest(slices) <= SLICE_PRECISION)
 
 
-def widest(slices: Sequence[Sequence[Slice]]) -> float:
+def widest(slices: Slices) -> float:
     """Return the largest half-width of the median log difference of two columns; of the log times of one alone."""
     logs = [[math.log(slice_.unit_ns) for slice_ in column] for column in slices]
     if len(logs) == 1:

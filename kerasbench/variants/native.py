@@ -7,8 +7,8 @@ from kerasbench.variants.variant import Beside, CaseFacts, Refusal, Variant
 class Native(Variant[bool]):
     name = "native"
     help = "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?"
-    added, replaces = True, True
-    files = ("runners/twin.py", "native/__init__.py", "native/{backend}.py")
+    added, competes, replaces = True, False, True
+    files = ("runners/baseline.py", "native/__init__.py", "native/{backend}.py")
     drops = ("steps_per_execution",)  # the loop of a baseline is its own
     beside = Beside(
         "What does Keras cost?",
@@ -25,9 +25,9 @@ class Native(Variant[bool]):
         return "without Keras"
 
     def runner(self) -> type[Runner]:
-        from kerasbench.runners.twin import TwinRunner
+        from kerasbench.runners.baseline import BaselineRunner
 
-        return TwinRunner
+        return BaselineRunner
 
     def is_there(self, facts: CaseFacts) -> bool:
         return not facts.workload.keras_only and facts.name in facts.baselines

@@ -89,8 +89,9 @@ class Variant(Generic[V]):
     commands: ClassVar[tuple[str, ...]] = TABLES
 
     # What a column with it is like.
-    added: ClassVar[bool] = False  # asked for, such columns stand beside all others; none of them is the fastest
+    added: ClassVar[bool] = False  # asked for, such columns stand beside all others, and nothing is crossed with it
     drops: ClassVar[tuple[str, ...]] = ()  # what such an added column has not
+    competes: ClassVar[bool] = True  # it may be the fastest
     repeats: ClassVar[bool] = False  # it computes what the column without it does, to the last digit
     replaces: ClassVar[bool] = False  # a file of its own is measured in place of the Keras model
     prepares: ClassVar[bool] = False  # a process before the first trial leaves something in a folder

@@ -1,8 +1,4 @@
-"""The child's first lines: stamp the clock, find the package that this file belongs to, serve one request.
-
-Started by path, so that it runs under any interpreter that has keras, numpy and a backend, whether or not
-kerasbench is installed there.
-"""
+"""The child's first lines, started by path: an interpreter that has keras and a backend need not have kerasbench."""
 
 import importlib.util
 import json
@@ -12,8 +8,6 @@ import time
 from pathlib import Path
 
 STARTED_NS = time.monotonic_ns()
-
-
 OLDEST_PYTHON = (3, 11)
 
 

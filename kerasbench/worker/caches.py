@@ -7,10 +7,9 @@ from pathlib import Path
 
 
 class CacheReads:
-    """Count which of the files that earlier processes have left in a folder of caches are read from now on.
+    """Count which files that earlier processes have left in a folder of caches are read, by their time of last access.
 
-    By the time of a file's last access, which Linux keeps with ``relatime`` too where it is older than the last change.
-    None: the system keeps no such time.
+    Linux keeps it with ``relatime`` too, where it is older than the last change. None: it is not kept.
     """
 
     def __init__(self, folder: str, patterns: Sequence[str]) -> None:
@@ -22,9 +21,8 @@ class CacheReads:
 
     @property
     def count(self) -> int | None:
-        if not self._known:
-            return None
-        return sum(file.exists() and file.stat().st_atime_ns > 0 for file in self._files)
+        read = sum(file.exists() and file.stat().st_atime_ns > 0 for file in self._files)
+        return read if self._known else None
 
 
 def keeps_access_times(folder: str) -> bool:

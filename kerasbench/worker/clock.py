@@ -1,7 +1,7 @@
 """When to read the clock while a model trains: calibration and warm-up, then slices in turns.
 
-These clocks never read the time: they are told of steps and readings. A slice is K steps inside one epoch
-(``steps_per_slice``). K is calibrated once, during the warm-up, whose slices are kept.
+These clocks never read the time: they are told of it. A slice is K steps inside one epoch (``steps_per_slice``). K is
+calibrated once, during the warm-up, whose slices are kept.
 """
 
 import itertools
@@ -137,10 +137,10 @@ class WarmUpClock:
             self._calibrating = False
 
     def correct(self, unit_ns: float) -> None:
-        too_short_ns = TOO_SHORT * self._target_ns
-        if self._protocol.steps_per_slice is None:
-            while self.steps_per_slice * unit_ns < too_short_ns and self._has_room(2 * self.steps_per_slice):
-                self.steps_per_slice *= 2
+        if self._protocol.steps_per_slice is not None:
+            return
+        while self.steps_per_slice * unit_ns < TOO_SHORT * self._target_ns and self._has_room(2 * self.steps_per_slice):
+            self.steps_per_slice *= 2
 
     def _has_room(self, steps: int) -> bool:
         return self.last_step is None or self.execution + steps <= self.last_step
@@ -267,8 +267,7 @@ class SliceClock:
                 self._began = now
                 self.state, self._next = State.MEASURING, step + self.warmup.steps_per_slice
             case State.MEASURING:
-                measured = now.since(self._began, self.warmup.steps_per_slice, self._turn)
-                slice_ = self._pace.meter.with_card(measured)
+                slice_ = self._pace.meter.with_card(now.since(self._began, self.warmup.steps_per_slice, self._turn))
                 self.slices.append(slice_)
                 self.warmup.correct(slice_.unit_ns)
                 self._discard = self._pace.discarded(slice_.unit_ns, self._least)

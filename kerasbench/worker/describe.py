@@ -13,7 +13,7 @@ from kerasbench import backends
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, ModelConfig
-from kerasbench.scenario import Scenario, ScenarioError, Workload, require_unchanged
+from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
 
@@ -22,10 +22,7 @@ COUNTED_SAMPLES = 8  # in the batch that is counted: products grow in proportion
 
 
 class DeferredModule(ModuleType):
-    """Stands for a package until something of it is used, then imports it: seconds for Keras, if it is there at all.
-
-    importlib.util.LazyLoader would load it at once before Python 3.12: ``import`` itself looks at ``__spec__``.
-    """
+    """Imports a package once something of it is used; importlib's LazyLoader does so at once before Python 3.12."""
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__") and attribute != "__path__":  # what the import system asks of any module
@@ -41,8 +38,6 @@ def describe_each(request: DescribeRequest) -> list[Description]:
     for file in request.files:
         try:
             descriptions.append(describe(Path(file), request.model_config))
-        except (ScenarioError, TrialFailure):
-            raise
         except Exception as error:
             raise TrialFailure(failure_of(error, PHASE, file)) from error
     return descriptions
@@ -66,14 +61,12 @@ def describe(file: Path, config: ModelConfig = NOTHING) -> Description:
 
 def _workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
     dataset = scenario.dataset(workload)
-    # What of it a native baseline could not do.
-    keras_only = "callbacks of Keras" if scenario.callbacks else ""
-    if not scenario.trains:
-        keras_only = "predictions alone"
-    elif scenario.class_weight is not None:
-        keras_only = "weights of its classes"
-    elif workload.feed:
-        keras_only = "a pipeline of its own"
+    beyond_baselines = {
+        "predictions alone": not scenario.trains,
+        "weights of its classes": scenario.class_weight is not None,
+        "a pipeline of its own": workload.feed is not None,
+        "callbacks of Keras": scenario.callbacks is not None,
+    }
     return WorkloadDescription(
         name=workload.name,
         train=workload.train,
@@ -86,7 +79,7 @@ def _workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
         test=workload.test,
         data=dataset.title,
         has_real_data=dataset.load is not None,
-        keras_only=keras_only,
+        keras_only=next((what for what, has in beyond_baselines.items() if has), ""),
         predicts_only=not scenario.trains,
         parameters=scenario.parameters_of(workload),
         operations=scenario.operations_of(workload),

@@ -1,5 +1,6 @@
 """How an exception in a child becomes a failure with a code, a cause and a remedy; and one framework per child."""
 
+import dataclasses
 import re
 import sys
 import traceback
@@ -31,10 +32,13 @@ def one_line(error: Exception, limit: int = 200) -> str:
 
 
 def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure:
+    if isinstance(error, TrialFailure):
+        return dataclasses.replace(error.failure, phase=error.failure.phase or phase)
+    if isinstance(error, ScenarioError):
+        return Failure(Code.INVALID, str(error), error.remedy, phase)
     text = one_line(error, limit=10_000)
     description = f"{type(error).__name__}: {text}" if text else type(error).__name__
-    if len(description) > 300:
-        description = description[:299] + "…"
+    description = description if len(description) <= 300 else description[:299] + "…"
     place = where(error, scenario_file)
     cause = place + description
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
@@ -50,15 +54,14 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     elif phase == "device":
         code, remedy = Code.UNAVAILABLE, "check the device: it was missing when the trial began"
     elif isinstance(error, NotImplementedError):
-        code = Code.UNSUPPORTED
-        remedy = MPS_REMEDY if on_mps else "measure this case on another device or backend"
+        code, remedy = Code.UNSUPPORTED, MPS_REMEDY if on_mps else "measure this case on another device or backend"
     elif isinstance(error, TypeError) and on_mps:
         code, remedy = Code.UNSUPPORTED, "--device cpu: the Apple GPU has no float64"
     return Failure(code, cause, remedy, phase, detail)
 
 
 def missing_framework(error: Exception) -> str:
-    """Return the backend whose package an exception could not import, because only its own process has it; else ""."""
+    """Return the backend whose package could not be imported, because only its own process has it; else ""."""
     package = (error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
     return next((name for name in backends.names() if package == backends.get(name).PACKAGE), "")
 
@@ -92,11 +95,9 @@ class HidingFinder:
 
 
 def refuse_other_frameworks(backend: str) -> None:
-    """Make every framework but one look as if it were not installed.
+    """Make every framework but one look as if it were not installed: Keras imports others for nothing, taking seconds.
 
-    Keras imports jax in every backend where it is installed, and ``set_random_seed`` imports TensorFlow: both
-    would be charged to a backend that has nothing to do with them (seconds of start-up, hundreds of MiB). They are
-    hidden, not None in ``sys.modules``: Keras' Rescaling and its kin ask whether TensorFlow is in there.
+    They are hidden, not None in ``sys.modules``: Keras' Rescaling and its kin ask whether TensorFlow is in there.
     """
     others = {backends.get(other).PACKAGE for other in backends.names()} - {backends.get(backend).PACKAGE}
     sys.meta_path[:] = [HidingFinder(finder, others) for finder in sys.meta_path]
@@ -107,8 +108,6 @@ def own_step(overrides: Sequence[str], backend: str, phase: str) -> Iterator[Non
     """Turn an error in a model's own ``train_step`` or ``test_step`` into a failure: each backend has another form."""
     try:
         yield
-    except (TrialFailure, ScenarioError):
-        raise
     except Exception as error:
         names = [name for name in overrides if name in ("train_step", "test_step")]
         if not names or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's

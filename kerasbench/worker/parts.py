@@ -10,11 +10,10 @@ from kerasbench.worker.train import ENDLESS, StepWindow
 
 
 def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
-    """Measure a slice in each of the three ways in each turn, in one process: a machine which drifts hits them alike.
+    """Measure a slice in each way in each turn: a machine which drifts hits them alike. The turn's slice is their sum.
 
-    The way that comes first changes with the cycle. The turn's slice is their sum. The pace has the steps of a slice,
-    which the steps' phase calibrated, and the workload's epochs have room for them. None: the runner has no steps
-    without a `fit`.
+    The pace has the steps of a slice, which the steps' phase calibrated, and the workload's epochs have room for them.
+    None: the runner has no steps without a `fit`.
     """
     steps, feed = pace.protocol.steps_per_slice or 1, runner.feed
     full_steps = len(feed.train) // feed.batch

@@ -15,10 +15,7 @@ from kerasbench.worker.usage import peak_rss_bytes
 
 
 class Pipe:
-    """Sends messages to the parent over a file descriptor that nothing else writes to; hears of turns by ``lines``.
-
-    Each begins with the token that came with the request, so that nothing that a scenario writes there passes for one.
-    """
+    """Sends messages over a file descriptor, each behind the request's token: nothing that a scenario writes has it."""
 
     def __init__(self, descriptor: int, token: bytes, lines: "SimpleQueue[bytes]") -> None:
         os.set_inheritable(descriptor, False)  # a grandchild must not hold the pipe open
@@ -46,15 +43,11 @@ class Pipe:
         self.send(Message(begun=name))
         self._waited_ns, start_ns = 0, time.monotonic_ns()
         yield
-        end_ns = time.monotonic_ns()
-        peaks = (peak_rss_bytes(), self.peak_device_bytes())
-        self.send(Message(phase=Phase(name, start_ns, end_ns, self._waited_ns, *peaks)))
+        times = (start_ns, time.monotonic_ns(), self._waited_ns)
+        self.send(Message(phase=Phase(name, *times, peak_rss_bytes(), self.peak_device_bytes())))
 
     def ask(self, message: Message) -> Turn | Sizes | None:
-        """Send a stage's name or its last slice, and wait for the next turn.
-
-        None: the stage is over. Sizes: so is the pilot, and they follow from the slices of all columns.
-        """
+        """Wait for the next turn. None: the stage is over. Sizes: so is the pilot; they follow from all columns."""
         # Before the message: whoever gets it may stop this process before its next line.
         began_ns = time.monotonic_ns()
         self.send(message)
@@ -64,10 +57,7 @@ class Pipe:
 
 
 def listen() -> "SimpleQueue[bytes]":
-    """Return a queue that gets each line of standard input; the process leaves when that ends, with its parent.
-
-    Whatever a scenario does with its own standard input, which is empty from now on, it takes no turn away.
-    """
+    """Return a queue of standard input's lines, whatever a scenario does with its own; their end ends the process."""
     lines = SimpleQueue[bytes]()
     source = os.dup(sys.stdin.fileno())
     with open(os.devnull, "rb") as empty:

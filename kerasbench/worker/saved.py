@@ -38,14 +38,12 @@ LAMBDA_CODE = "__lambda__"  # what Keras calls the bytecode of a Lambda layer; o
 FOREIGN = sys.stdlib_module_names - {"builtins", "__main__"}  # Keras writes functions of its own as builtins
 # RuntimeError is what zipfile says of an encrypted member, and NotImplementedError (one of these) of its compression.
 UNREADABLE = (zipfile.BadZipFile, zlib.error, lzma.LZMAError, KeyError, EOFError, OSError, RuntimeError)
-
 SAFE_KERAS = (3, 14, 0)  # before it, loading could write outside of its folder (GHSA-hqp4-2352-xf5r), and worse
 PRERELEASE = re.compile(r"\d(?:a|b|rc|\.?dev)\d*")
 LOADING_TIMES, LOADING_BYTES = 4, 2 * GIB  # a model's weights, its optimizer's two moments, a copy; and Keras
 STATM_DATA = 5  # the field of /proc/self/statm with the pages of data and stack
 FRAMEWORKS = frozenset({"keras", "keras_hub", "jax", "jaxlib", "numpy", "tensorflow", "torch"})
 CUSTOM = "kerasbench_custom"  # the module that a file of a model's own layers becomes
-
 # What says that a card's memory ran out, to which no limit of this process applies. XLA is out of memory "while trying
 # to allocate" on a card, and "allocating" on a CPU.
 OF_CARD = re.compile(
@@ -62,7 +60,6 @@ HALTED = re.compile(r"(?:import of |No module named ')(?P<framework>tensorflow|t
 UNKNOWN = re.compile(r"Could not locate (?:class|function) '(?P<name>[^']+)'")
 MODULE = re.compile(r" '(?P<name>[^']+)' because its parent module (?P<module>\S+) cannot be imported")
 OLD = "keras."  # where classes lay that Keras 3 has no longer, such as keras.src.engine.functional
-UNEXPECTED = "got an unexpected keyword argument"
 REBUILT = (
     "let the layer's __init__ take **kwargs and hand them to super().__init__(**kwargs); or write a scenario file, "
     "which builds the model by your own code"
@@ -337,7 +334,7 @@ def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> 
         return ModelError(f"{file.name}: its weights do not fit its layers, so it is damaged: {shortened(text)}")
     advice = "" if file.suffix == ".keras" else "; save it as a .keras file, by the Keras that made it"
     sentence = f"{file.name}: Keras cannot load it: {type(error).__name__}: {shortened(text)}{advice}"
-    return ModelError(sentence, REBUILT if UNEXPECTED in text else "")
+    return ModelError(sentence, REBUILT if "got an unexpected keyword argument" in text else "")
 
 
 def _known_refusal(text: str, file: Path) -> Exception | None:

@@ -1,10 +1,5 @@
-"""One request, one child: read it, do it, report how it ended, leave.
+"""One request, one child: read it, do it, report how it ended, leave."""
 
-The two questions that need no scenario are answered here: what is installed (``inventory``, which imports none of it,
-so that what is broken can still be listed), and which devices a backend sees (``probe``).
-"""
-
-import dataclasses
 import importlib
 import os
 import platform
@@ -21,7 +16,6 @@ from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport, TrialFailure
 from kerasbench.protocol.requests import Request, decode_request
-from kerasbench.scenario import ScenarioError
 from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe, listen
 
@@ -35,11 +29,6 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
     try:
         pipe.send(_answer(request, pipe))
-    except TrialFailure as known:
-        phase = known.failure.phase or pipe.current_phase
-        pipe.send(Message(failure=dataclasses.replace(known.failure, phase=phase)))
-    except ScenarioError as error:
-        pipe.send(Message(failure=Failure(Code.INVALID, str(error), error.remedy, pipe.current_phase)))
     except DataError as error:
         remedy = "docs/your-model.md says where data come from"
         pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))
@@ -48,7 +37,12 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     # os._exit: tearing a framework down takes up to half a second and can crash; everything is reported already.
     sys.stdout.flush()
     sys.stderr.flush()
-    _reap_workers()
+    # Workers would end with this process, and the kernel would count the time of a pool for nobody.
+    multiprocessing = sys.modules.get("multiprocessing")
+    for worker in multiprocessing.active_children() if multiprocessing else ():
+        with suppress(OSError, ValueError):  # gone meanwhile, or closed
+            worker.kill()
+            worker.join(REAP_S)
     os._exit(0)
 
 
@@ -78,28 +72,15 @@ def _answer(request: Request, pipe: Pipe) -> Message:
                 return Message(fetched=describe.fetch(request))
 
 
-def _reap_workers() -> None:
-    """They would end with this process, and the kernel would count the time of a pool for nobody."""
-    if "multiprocessing" not in sys.modules:
-        return
-    from multiprocessing import active_children
-
-    for worker in active_children():
-        with suppress(OSError, ValueError):  # gone meanwhile, or closed
-            worker.kill()
-            worker.join(REAP_S)
-
-
 def inventory() -> Inventory:
+    """Import nothing of what is installed: what is broken is listed, too."""
     packages: dict[str, str] = {}
     for distribution in metadata.distributions():
-        try:
+        with suppress(FileNotFoundError):  # it is broken, by the newer importlib_metadata, which a package may bring
             fields = distribution.metadata
-        except FileNotFoundError:  # broken, by the newer importlib_metadata, which a package may bring
-            continue
-        if "Name" in fields and "Version" in fields:  # a broken distribution has neither
-            name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
-            packages.setdefault(name, fields["Version"])  # the first on the path is the one imported
+            if "Name" in fields and "Version" in fields:  # a broken distribution has neither
+                name = re.sub(r"[-_.]+", "-", fields["Name"]).lower()
+                packages.setdefault(name, fields["Version"])  # the first on the path is the one imported
     return Inventory(platform.python_version(), sys.prefix, platform.machine(), dict(sorted(packages.items())))
 
 

@@ -22,8 +22,8 @@ SHARES = {"categoricalcrossentropy", "categoricalfocalcrossentropy", "categorica
 BITS = {"binarycrossentropy", "bce", "binaryfocalcrossentropy", "dice", "tversky"}
 SIGNS = {"hinge", "squaredhinge"}
 UNMADE = {"ctc"}
+UNUSED = object()  # stands for the loss of what no loss and no metric looks at: its targets are zeros
 KNOWN = CLASSES | SHARES | BITS | SIGNS | UNMADE
-
 DEFAULT_BATCH = 32
 LOOKED_UP = 8  # rows: so many different ids are hardly ever one
 TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can take a second
@@ -33,7 +33,11 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
     """Return targets for one output of that shape, without the samples: float32, or int32 for classes."""
     import numpy as np
 
-    name, whole = loss_name(loss), (samples, *shape)
+    if loss is UNUSED:
+        return np.zeros((samples, 1), np.float32)
+    names = [name.replace("_", "").lower() for name in _names(loss)]
+    name = next((name for name in names if name in KNOWN), "")  # of an object its first class, or its function's
+    whole = (samples, *shape)
     if name in UNMADE:
         raise ModelError(f"its loss is {name}, for which kerasbench has no targets: use a scenario file")
     if name in CLASSES:
@@ -47,12 +51,6 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
     if name in SIGNS:
         return (2 * rng.integers(0, 2, whole) - 1).astype(np.float32)
     return rng.random(whole, dtype=np.float32)
-
-
-def loss_name(loss: Any) -> str:
-    """In lower case without underscores; of an object the first known of its classes and its function."""
-    names = [name.replace("_", "").lower() for name in _names(loss)]
-    return next((name for name in names if name in KNOWN), next(iter(names), ""))
 
 
 def _names(loss: Any) -> list[str]:
@@ -82,19 +80,8 @@ class ResolvedScenario:
     look: Callable[[], None] = lambda: None  # at what it takes, once it is loaded
 
 
-def workload_of(specs: Sequence[Spec], config: ModelConfig) -> Workload:
-    """Return the workload of a model: whole batches, as many as a pool of rows holds, or the user's rows."""
-    batch = config.batch or DEFAULT_BATCH
-    samples = config.samples or batch * steps_of(specs, batch)
-    test = 0 if config.rows else TEST_BATCHES * batch
-    return Workload(name=config.workload, train=samples, test=test, batch=batch)
-
-
 class Source:
-    """Loads a model, hands it out to be measured, first the one whose inputs were looked at, and draws rows for it.
-
-    ``specs`` are the inputs as far as they are known before it is loaded.
-    """
+    """Loads a model, hands it out and draws rows for it. ``specs``: its inputs, as far as they are known before."""
 
     def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
         self._load = load
@@ -103,16 +90,17 @@ class Source:
         self._specs = specs
         self._model: Any = None
         self._inputs: Any = None
-        self._outputs: Any = None
-        self._losses: list[Any] = []
-        self._no_metrics = False
+        self._outputs: Any = Spec("y", ())
+        self._losses: list[Any] = [UNUSED]
 
     def resolved(self, name: str, text: str, kind: Kind = "other", keeps_weights: bool = False) -> ResolvedScenario:
-        is_random = not self._config.rows
+        is_random, batch = not self._config.rows, self._config.batch or DEFAULT_BATCH
+        samples = self._config.samples or batch * steps_of(self._specs, batch)  # the user's, or a pool of whole batches
+        test = TEST_BATCHES * batch if is_random else 0
         scenario = Scenario(
             build=self.build,
             data=Dataset("random rows" if is_random else "its own rows", (), self.draw, random=is_random),
-            workloads=(workload_of(self._specs, self._config),),
+            workloads=(Workload(name=self._config.workload, train=samples, test=test, batch=batch),),
             learnable=False,
             kind=kind,
             keeps_weights=keeps_weights,
@@ -125,24 +113,14 @@ class Source:
         return self._load() if model is None else model
 
     def draw(self, samples: int, rng: Any) -> tuple[Any, ...]:
-        """The same for every backend; zeros for y of what is not trained, or no loss and no metric looks at."""
-        import numpy as np
-
+        """The same for every backend."""
         if self._config.rows:
             return read_rows(Path(self._config.rows), samples)
         if self._inputs is None:
             self.look()
         x = mapped(lambda spec: spec.draw(samples, rng), self._inputs)
-        unused: Any = np.zeros((samples, 1), np.float32)
-        if not self._trains:
-            return x, unused
         losses = iter(self._losses)
-
-        def target(output: Any) -> Any:
-            loss = next(losses)
-            return unused if loss is None and self._no_metrics else draw_targets(loss, output.shape, samples, rng)
-
-        return x, mapped(target, self._outputs)
+        return x, mapped(lambda output: draw_targets(next(losses), output.shape, samples, rng), self._outputs)
 
     def load(self) -> None:
         self._model = self._load()
@@ -154,11 +132,14 @@ class Source:
             return
         self._inputs = inputs_of(self._model, self._config, self._specs)
         _require_different_rows(self._model, self._inputs)
-        self._outputs = outputs_of(self._model, self._inputs)
-        loss = self._model.loss if self._trains else None
-        self._losses = losses(loss, self._outputs, getattr(self._model, "output_names", None) or [])
+        outputs = outputs_of(self._model, self._inputs)
+        if not self._trains:
+            return
+        loss, self._outputs = self._model.loss, outputs
+        self._losses = losses(loss, outputs, getattr(self._model, "output_names", None) or [])
         # Of one loss for all, None says that the model brings its own, which may look at any target.
-        self._no_metrics = is_nested(loss) and getattr(self._model, "_compile_metrics", None) is None
+        if is_nested(loss) and getattr(self._model, "_compile_metrics", None) is None:
+            self._losses = [UNUSED if of_output is None else of_output for of_output in self._losses]
 
 
 def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> Any:
@@ -233,8 +214,8 @@ def outputs_of(model: Any, inputs: Any) -> Any:
     try:
         outputs = model.compute_output_spec(tensors)
     except Exception as error:
-        text = f"{type(error).__name__}: {one_line(error)}"
-        raise ModelError(f"its outputs for these inputs are unknown: {text}") from error
+        cause = f"{type(error).__name__}: {one_line(error)}"
+        raise ModelError(f"its outputs for these inputs are unknown: {cause}") from error
     return keras.tree.map_structure(lambda tensor: Spec("", tuple(tensor.shape[1:]), str(tensor.dtype)), outputs)
 
 
@@ -258,12 +239,8 @@ def read_rows(file: Path, samples: int) -> tuple[Any, ...]:
 
     with np.load(file, allow_pickle=False) as content:
 
-        def rebuilt(structure: Any) -> Any:
-            if isinstance(structure, dict):
-                return {key: rebuilt(structure[key]) for key in sorted(structure)}
-            if isinstance(structure, list):
-                return [rebuilt(part) for part in structure]
-            array = _first_rows(content, structure, samples)
+        def rows(name: str) -> Any:
+            array = _first_rows(content, name, samples)
             return array if len(array) == samples else np.resize(array, (samples, *array.shape[1:]))
 
-        return tuple(rebuilt(part) for part in json.loads(str(content[STRUCTURE])))
+        return tuple(mapped(rows, json.loads(str(content[STRUCTURE]))))

@@ -1,6 +1,6 @@
 """What a slice used: this process, other processes, and others on an NVIDIA card.
 
-A ``Meter`` reads the clock and the system's counters at both ends of a slice. That takes some ten microseconds
+A ``Meter`` reads the clock and the counters at both ends of a slice, which takes some ten microseconds
 (benchmarks/others_cost.py). The parent judges whether others took too much (host/load.py).
 """
 
@@ -25,16 +25,13 @@ NS_PER_S = 1_000_000_000
 PROC = Path("/proc")
 STAT_BYTES = 1 << 20  # of /proc/stat: more than a thousand processors need
 FREE, STEAL = (4, 5), 8  # the fields of a line there: idle and waiting for a disk; kept by a hypervisor
-# Of /proc/PID/stat behind the program's name, which may have blanks: user and system time, and those of its children
-# that are gone.
-CPU_TIMES = slice(11, 15)
+CPU_TIMES = slice(11, 15)  # of /proc/PID/stat behind the program's name: its own, and of children that are gone
 PEAK = re.compile(r"^VmHWM:\s+(\d+) kB$", re.MULTILINE)  # in /proc/PID/status
 HEAT = Path("/sys/devices/system/cpu/cpu0/thermal_throttle")
 HOST_CPU_LOAD_INFO, IDLE_STATE, STATES = 3, 2, 4  # macOS: mach/host_info.h, mach/machine.h
-# macOS: rusage_info_v0 of sys/resource.h, in words of 64 bits. The footprint holds what was compressed and what Metal
-# has taken, too; the resident size does not, and shrinks when other programs need memory.
+# macOS: rusage_info_v0 of sys/resource.h, in words of 64 bits. Unlike the resident size, the footprint holds what was
+# compressed and what Metal has taken.
 RUSAGE_WORDS, FOOTPRINT = 12, 9
-
 OF_CARD = 0.05  # of an NVIDIA card's multiprocessors, by the driver's own samples: more disturbs a slice
 # What the kernel needs to put one thread in the place of another is nobody's time, and no idle time either: 1.8 to
 # 2 us where a model does that 27,000 to 51,000 times a second (TensorFlow and JAX on 4 cores of a virtual machine).
@@ -148,8 +145,7 @@ def _read_text(file: Path) -> str:
         return ""
 
 
-# The largest share of an NVIDIA card that others used in the last so many ns; None: not told.
-CardShare = Callable[[int], float | None]
+CardShare = Callable[[int], float | None]  # the largest that others used in the last so many ns; None: not told
 
 
 class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; percent

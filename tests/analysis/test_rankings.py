@@ -114,7 +114,7 @@ def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -
     longer = {contrast.over.column: longer_by_means(contrast) for contrast in ranking.others}
     assert longer == {TENSORFLOW: pytest.approx(3.0, rel=0.01), TORCH: None}
     (waited,) = (concern for concern in concerns(findings.summary) if TENSORFLOW in concern.columns)
-    assert (waited.what, waited.columns, waited.detail) == (WarningKind.WAITED, [TENSORFLOW], "in 3 of 18 turns")
+    assert (waited.what, waited.columns, waited.detail) == (WarningKind.WAITED, (TENSORFLOW,), "in 3 of 18 turns")
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_two_that_differ_by_more_than_their_intervals_are_warned_of(again_ms: fl
     assert ratio.value == pytest.approx(again_ms / 2, rel=0.01)
     assert ratio.is_above(1) is bool(details)
     warned = [concern for concern in concerns(summary) if concern.what is WarningKind.SESSIONS]
-    assert [(concern.columns, concern.detail) for concern in warned] == [([TORCH], detail) for detail in details]
+    assert [(concern.columns, concern.detail) for concern in warned] == [((TORCH,), detail) for detail in details]
     # A session that others disturbed is not held against the other.
     assert not known(apart({1: first, 2: dataclasses.replace(second, disturbed=True)})).is_above(1)
 

@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.cli import main
 from kerasbench.cli.options import OPTIONS, examples_of, options_of, with_default_command
-from tests.cli.conftest import Shell
+from tests.conftest import Shell
 
 ROOT = main.app
 ALL: dict[str, Any] = {"kerasbench": ROOT, **ROOT.commands, **main.environments.commands}

@@ -11,10 +11,8 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
 from unittest.mock import Mock
 
 import psutil
@@ -29,7 +27,7 @@ from kerasbench.results.run import Run, Trial
 from kerasbench.runs.run import SUPERSEDED
 from tests import stand_in
 from tests.host import awake
-from tests.stand_in import Command
+from tests.stand_in import Command, handling
 from tests.untraced import untraced
 
 pytestmark = pytest.mark.processes
@@ -250,15 +248,6 @@ def test_a_hang_up_that_is_said_again_is_one() -> None:
         received.take(signal.SIGHUP, None)
     received.take(signal.SIGHUP, None)
     assert received.count == 1
-
-
-@contextmanager
-def handling(number: signal.Signals, handler: Any) -> Iterator[None]:
-    before = signal.signal(number, handler)
-    try:
-        yield
-    finally:
-        signal.signal(number, before)
 
 
 def test_what_is_ignored_stays_ignored_and_what_was_there_is_put_back() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.cli import main
 from kerasbench.cli.options import with_default_command
-from tests.cli.conftest import Shell
+from tests.conftest import Shell
 
 SCENARIOS = (
     *("mnist_dense", "mnist_*", "mnist_mlp/tiny", "tiny_transformer", "nonsense,vit", "a b/mine.py", "my.keras/x"),

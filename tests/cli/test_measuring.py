@@ -26,7 +26,7 @@ from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
 from tests import made, stand_in
-from tests.cli.conftest import Shell
+from tests.conftest import Shell
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, of_versions, soaking, versions
 from tests.stand_in import Command
 
@@ -190,12 +190,6 @@ def test_what_a_lost_machine_has_is_named_with_how_to_go_on(shell: Shell, monkey
     monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
     code, out, err = shell("run", "--hosts", "m1")
     assert code == 1 and "no space left" in out and err.endswith("run --resume --results results --hosts=m1\n")
-
-
-def test_two_interpreters_need_no_label(command: Command) -> None:
-    sides = [str(command.folder / "python"), str(other(command, 2.2))]
-    out, _ = succeed(command, "versus", *sides, *on_torch(command))
-    assert "python-head takes 1.095× (1.095–1.095) as long as python\n" in out
 
 
 def interrupt(command: Command) -> Counter[CaseKey]:

@@ -13,7 +13,7 @@ from kerasbench.host import lock
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Device, Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
-from tests.cli.conftest import Shell
+from tests.conftest import Shell
 from tests.environments import cases
 
 Environments = list[tuple[str, EnvironmentSpec]]

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tests import made
-from tests.cli.conftest import Shell
+from tests.conftest import Shell
 from tests.records import DATED, stored, stored_by_turns
 
 

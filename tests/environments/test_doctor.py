@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
-from kerasbench.backends import Target
 from kerasbench.cli.preparing import create
 from kerasbench.environments import doctor
 from kerasbench.environments.doctor import BackendFacts, Facts, diagnose
@@ -103,6 +102,10 @@ INSTALLED: list[Case] = [
     (installed(QUIET, "tensorflow", {"tensorflow": None, "tensorflow-cpu": "2.21.0"}),),
     (installed(QUIET, "torch", {}, python="3.14.1"),),
     (fails(QUIET, "torch", "died", LAST_WORDS), error("torch", AGAIN, "not load: died (ImportError: libcusparse.so)")),
+    (
+        fails(BOX, "jax", "died"),
+        error("jax", pip(BOX, "jax", "--force-reinstall", KERAS, "'jax[cuda13]>=0.7'"), "not load: died"),
+    ),
     (fails(M1, "tensorflow", "died", "died\n"), error("tensorflow", METAL_AGAIN, "does not load: died")),  # said once
     (
         installed(in_state(gone(M1, "torch"), on_battery=True), "jax", {"jax-metal": "0.1.1"}),  # the gravest first
@@ -293,10 +296,3 @@ def test_every_backend_is_asked_by_its_own_interpreter(monkeypatch: pytest.Monke
     said = Failure(Code.UNAVAILABLE, "no interpreter at /gone/python", "correct the path in /here/k.toml", "spawn")
     assert (gone.inventory, gone.probe) == (said, said)
     assert (gone.packages, gone.installed, gone.python, gone.sees_gpu) == ({}, False, (), False)
-
-
-def test_a_target_is_what_a_backend_s_environment_is_for() -> None:
-    assert BOX.target(BOX.backends[0]) == Target("linux", "x86_64", (3, 12, 12), True, 13, ())
-    assert M1.target(M1.backends[0]) == Target("darwin", "arm64", (3, 12, 12), True, None, (15, 7))
-    unheard = but(BOX, "jax", inventory=NOTHING_HEARD)
-    assert unheard.target(unheard.backends[0]) == Target("linux", "x86_64", (), True, 13, ())

@@ -74,7 +74,7 @@ def on(
     system: str,
     inventory: Inventory | Failure = INVENTORY,
     cards: Sequence[Card] = (),
-    version: tuple[int, int] | None = None,
+    version: Version = (),
 ) -> None:
     monkeypatch.setattr(sys, "platform", system)
     monkeypatch.setattr(questions, "inventory", lambda python: inventory)

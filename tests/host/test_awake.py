@@ -44,7 +44,3 @@ def test_where_nothing_could_nothing_happens(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("PATH", str(tmp_path))
     with kept_awake():
         assert psutil.Process().children() == []
-    (tmp_path / "systemd-inhibit").write_text("no program\n")
-    (tmp_path / "systemd-inhibit").chmod(0o755)
-    with kept_awake():
-        assert psutil.Process().children() == []

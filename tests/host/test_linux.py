@@ -136,18 +136,14 @@ CORES = {"sys/devices/cpu_core/cpus": "0-15\n", "sys/devices/cpu_atom/cpus": "16
         # The least that a control group on the way up leaves.
         (linux.memory_left, grouped("9:memory:/a\n0::/c", MEMORY), 450),
         (linux.memory_left, grouped("9:memory:/a\n0::/c", MEMORY | {"c/memory.current": "1200\n"}), 0),
+        # A machine that does not tell.
+        *((getattr(linux, name), {}, None) for name in ("throttle_count", "on_battery", "quota_cores", "memory_left")),
+        *((linux.machine_id, {}, ""), (linux.is_contained, {}, False), (linux.governors, {}, [])),
+        (linux.oom_kills, {}, {"its control group": None, "this machine": None}),
     ],
 )
 def test_what_files_say(tmp_path: Path, reader: Callable[[Path], object], files: Files, expected: object) -> None:
     assert reader(tree(tmp_path, files)) == expected
-
-
-def test_a_machine_that_does_not_tell(tmp_path: Path) -> None:
-    unknown = (linux.throttle_count, linux.on_battery, linux.quota_cores, linux.quota_throttled, linux.memory_left)
-    assert [reader(tmp_path) for reader in unknown] == [None] * 5
-    assert (linux.chip(tmp_path), linux.machine_id(tmp_path), linux.is_contained(tmp_path)) == ("", "", False)
-    assert (linux.governors(tmp_path), linux.display_makers(tmp_path), linux.cores_by_kind(tmp_path)) == ([], [], {})
-    assert linux.oom_kills(tmp_path) == {"its control group": None, "this machine": None}
 
 
 def test_version_1_through_a_link(tmp_path: Path) -> None:

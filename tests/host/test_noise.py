@@ -2,6 +2,7 @@ import itertools
 import sys
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -80,15 +81,13 @@ def test_what_speaks_against_a_trial_or_a_machine(seen: Surroundings | MachineSt
     ("levels", "waited_s"),
     [([None], 0.0), ([0], 0.0), ([1, 2, 0], 2.0), ([1], HEAT_PATIENCE_S)],  # the last level over and over
 )
-def test_a_hot_machine_is_waited_for_as_long_as_there_is_patience(
-    levels: list[int | None], waited_s: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_hot_machine_is_waited_for_as_long_as_there_is_patience(levels: list[int | None], waited_s: float) -> None:
     waits: list[str] = []
     slept_s: list[float] = []
     told = itertools.chain(levels, itertools.repeat(levels[-1]))
-    monkeypatch.setattr(noise, "thermal_level", lambda: next(told))
-    monkeypatch.setattr(noise, "time", SimpleNamespace(sleep=slept_s.append, monotonic=lambda: sum(slept_s)))
-    assert noise.cool_down(waits.append) == waited_s
+    clock = SimpleNamespace(sleep=slept_s.append, monotonic=lambda: sum(slept_s))
+    with patch.multiple(noise, thermal_level=lambda: next(told), time=clock):
+        assert noise.cool_down(waits.append) == waited_s
     assert len(waits) == waited_s and (not waits or waits[0] == "thermal pressure level 1")
 
 

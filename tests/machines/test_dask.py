@@ -19,7 +19,7 @@ from kerasbench.cli import main
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machines import dask as cluster
 from tests import stand_in
-from tests.stand_in.machines import ALL, PROJECT, left, machine, records, running, there, tried
+from tests.stand_in.machines import ALL, PROJECT, hangs_in_round_2, left, machine, records, running, there, tried
 from tests.untraced import untraced
 
 pytestmark = pytest.mark.processes
@@ -51,16 +51,11 @@ def test_a_scheduler_that_does_not_answer_is_said(
     assert "tcp://127.0.0.1:1: no scheduler answers: " in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("status", "cause"),
-    [
-        ("error", "its worker cannot run kerasbench: ModuleNotFoundError: no kerasbench; pip install"),
-        ("lost", "its scheduler has ended, or has lost the task"),
-    ],
-)
-def test_a_task_that_says_nothing_more_has_a_cause(status: str, cause: str) -> None:
-    future: Any = SimpleNamespace(status=status, exception=lambda timeout: ModuleNotFoundError("no kerasbench"))
-    assert cluster._why(future).startswith(cause)
+def test_a_task_that_says_nothing_more_has_a_cause() -> None:
+    cannot = "its worker cannot run kerasbench: ModuleNotFoundError: no kerasbench; pip install"
+    for status, cause in (("error", cannot), ("lost", "its scheduler has ended, or has lost the task")):
+        future: Any = SimpleNamespace(status=status, exception=lambda timeout: ModuleNotFoundError("no kerasbench"))
+        assert cluster._why(future).startswith(cause)
 
 
 def test_a_client_whose_scheduler_has_ended_is_left_without_a_word(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -84,6 +79,10 @@ def workers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[st
     The contact address of the second leads nowhere, so that nobody can call it.
     """
     pytest.importorskip("distributed", reason="Dask is not installed: --cluster is not tested")
+    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
+    stand_in.furnish(tmp_path)
+    for name in ("one", "two"):
+        machine(tmp_path, name)
     security = pytest.importorskip("distributed.security").Security.temporary()
     texts = {"ca": security.tls_ca_file, "cert": security.tls_client_cert, "key": security.tls_client_key}
     for name, text in texts.items():
@@ -135,15 +134,9 @@ def test_dask_carries_commands_and_a_lost_worker_is_a_row(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(cluster, "DISTURBING", 0.0)
-    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
-    stand_in.furnish(tmp_path)
-    for name in ("one", "two"):
-        machine(tmp_path, name)
 
     def kill() -> None:
-        stand_in.wait_for(lambda: any(run.trials for run in there(tmp_path / "one")))
-        stand_in.hang(tmp_path / "one", "trial-jax")
-        stand_in.wait_for(lambda: stand_in.hung(tmp_path / "one") != [])
+        hangs_in_round_2(tmp_path / "one")
         workers["one"].send_signal(signal.SIGKILL)
 
     killing = threading.Thread(target=kill)
@@ -162,12 +155,9 @@ def test_dask_carries_commands_and_a_lost_worker_is_a_row(
 
 @pytest.mark.parametrize("act", ["interrupt", "end the scheduler"])
 def test_a_run_on_a_cluster_ends_in_order_and_nothing_is_lost(
-    act: str, tmp_path: Path, workers: dict[str, "subprocess.Popen[bytes]"], monkeypatch: pytest.MonkeyPatch
+    act: str, tmp_path: Path, workers: dict[str, "subprocess.Popen[bytes]"]
 ) -> None:
-    monkeypatch.setattr(cluster, "LOOK_S", 0.5)
-    stand_in.furnish(tmp_path)
     for name in ("one", "two"):
-        machine(tmp_path, name)
         stand_in.hang(tmp_path / name, "trial-jax")
 
     def end() -> None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import msgspec
 import pytest
@@ -32,7 +33,19 @@ from kerasbench.results.store import load
 from kerasbench.runs.run import SUPERSEDED
 from kerasbench.settings import Settings
 from tests import made, stand_in
-from tests.stand_in.machines import ALL, ROUNDS, left, machine, records, running, script, ssh, there, tried
+from tests.stand_in.machines import (
+    ALL,
+    ROUNDS,
+    hangs_in_round_2,
+    left,
+    machine,
+    records,
+    running,
+    script,
+    ssh,
+    there,
+    tried,
+)
 
 pytestmark = pytest.mark.processes
 HELLO = Hello(__version__, all_measuring_code(), "3.11.7", "/python")
@@ -58,9 +71,7 @@ def killed_in_round_2(folder: Path) -> Iterator[None]:
     """Kill what measures on a machine once a child of its second round hangs; children hang no more afterwards."""
 
     def kill() -> None:
-        stand_in.wait_for(lambda: any(run.trials for run in there(folder)))
-        stand_in.hang(folder, "trial-jax")
-        stand_in.wait_for(lambda: stand_in.hung(folder) != [])
+        hangs_in_round_2(folder)
         for line in running(folder).splitlines():
             os.kill(int(line.split()[0]), signal.SIGKILL)
 
@@ -125,11 +136,8 @@ def test_a_machine_that_vanishes_is_a_row_and_goes_on_with_what_it_has(
 def test_what_the_disk_here_refuses_stays_there_until_the_run_goes_on(
     two: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refuse(*_: object) -> None:
-        raise ResultsError("no space left")
-
     with monkeypatch.context() as patch:
-        patch.setattr("kerasbench.results.store.replace", refuse)
+        patch.setattr("kerasbench.results.store.replace", Mock(side_effect=ResultsError("no space left")))
         assert main.main(typed(two, ["one"])) == 1
     out, err = capsys.readouterr()
     assert "no space left" in out and "to continue: " in err and list((two / "results").iterdir()) == []
@@ -158,9 +166,7 @@ def test_a_disk_that_fills_up_there_keeps_what_was_measured_before(
 
 def test_ctrl_c_ends_all_of_them_and_fetches_what_there_is(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
     def interrupt() -> None:
-        stand_in.wait_for(lambda: any(run.trials for run in there(two / "one")))
-        stand_in.hang(two / "one", "trial-jax")
-        stand_in.wait_for(lambda: stand_in.hung(two / "one") != [])
+        hangs_in_round_2(two / "one")
         os.kill(os.getpid(), signal.SIGINT)
 
     threading.Thread(target=interrupt).start()
@@ -357,6 +363,7 @@ def test_what_is_too_large_or_not_there_does_not_travel(with_files: Settings, mo
         ("run --python three:torch=x", "--python takes [HOST:]NAME=PATH, such as one:torch="),
         ("run --backend pytorch", "unknown backend"),
         ("run --resume --quick", "--resume reuses the interrupted run's options"),
+        ("run --hosts=-oProxyCommand=x", "--hosts takes names as ssh does"),
         ("run --insecure", "--insecure is for --cluster"),
         ("run --events", "--events is of one machine"),
         ("fastest mnist_dense --json", "--json works for one machine"),
@@ -368,11 +375,6 @@ def test_bad_settings_are_refused_before_any_machine_is_asked(
     assert main.main([*typed.split(), "--hosts", "one", "--results", str(two / "results")]) == 2
     assert complaint in capsys.readouterr().err
     assert not ssh_log.exists()
-
-
-def test_a_host_is_no_option_of_ssh() -> None:
-    with pytest.raises(UsageError, match="--hosts takes names as ssh does"):
-        Shell("-oProxyCommand=touch /tmp/x")
 
 
 @pytest.mark.parametrize(

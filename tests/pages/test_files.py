@@ -3,6 +3,7 @@ import io
 import os
 import sys
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -14,6 +15,7 @@ from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results.run import INTERRUPTED, SWEEP, RunConfig, exactly
 from kerasbench.results.store import Store
 from tests import made
+from tests.conftest import Shell
 from tests.records import CROSSING, swept
 
 PLAIN = RunConfig()
@@ -21,12 +23,11 @@ OTHER = dataclasses.replace(made.MACHINE, chip="Chip 10 <b>")
 
 
 def test_a_folder_has_pages_for_runs_and_machines_and_an_index_and_those_that_differ_are_named(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, shell: Shell
 ) -> None:
     kept = made.stored(tmp_path)
     made.stored(tmp_path, made.changed(made.record(made.trial()), machine=OTHER, started="2026-01-03T00:00:00Z"))
-    assert main(["report", str(tmp_path)]) == 0
-    written = capsys.readouterr().out.split()
+    written = shell.out("report", str(tmp_path)).split()
     assert sorted(written) == sorted(str(page) for page in tmp_path.glob("*.md"))
     assert len(written) == 3
     assert "2.10 ms" in kept.tables.read_text()
@@ -34,12 +35,11 @@ def test_a_folder_has_pages_for_runs_and_machines_and_an_index_and_those_that_di
     assert "## Chip 9, 2 logical CPUs, 8 GiB, machine without an identifier (perhaps several)\n" in index
     assert "## Chip 10 \\<b\\>, 2 logical CPUs" in index
     assert "[2026-01-03T000000](2026-01-03T000000.md)" in index
-    assert main(["report", str(tmp_path), "--check"]) == 0
+    shell.out("report", str(tmp_path), "--check")
     differs = f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report updates it\n"
     for change in (lambda: kept.tables.write_text("2.11 ms"), kept.tables.unlink):
         change()
-        assert main(["report", str(tmp_path), "--check"]) == 1
-        assert capsys.readouterr().err == differs
+        assert shell("report", str(tmp_path), "--check") == (1, "", differs)
 
 
 def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_default_columns(tmp_path: Path) -> None:
@@ -96,32 +96,26 @@ def test_a_stdout_that_is_not_utf_8_ends_nothing(
 
 
 @pytest.mark.parametrize(("name", "code"), [("package.json", 0), ("rows.jsonl", 0), ("2026-01-09T000000.json", 1)])
-def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str, code: int
-) -> None:
-    monkeypatch.chdir(tmp_path)
+def test_what_is_no_result_in_a_folder_is_named_and_ends_nothing(shell: Shell, name: str, code: int) -> None:
     kept, foreign = made.stored(Path("results")), Path("results", name)
     foreign.write_text('{"name": "mine"}\n')
     for words in ("--format csv", "--format json", "--format html", ""):
-        assert main(["report", "results", *words.split()]) == code
-        out, err = capsys.readouterr()
+        ended, out, err = shell("report", "results", *words.split())
+        assert ended == code
         assert err.startswith(f"kerasbench: {foreign}: not a kerasbench result file: ")
         assert err.endswith("; skipped\n") and err.count("\n") == 1
         assert out
         assert kept.tables.exists() is (words == "")
     assert not foreign.with_suffix(".md").exists()
-    assert main(["report", "results", "--check"]) == code
+    assert shell("report", "results", "--check")[0] == code
 
 
-def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_result_file_that_is_named_must_be_one(tmp_path: Path, shell: Shell) -> None:
     (tmp_path / "x.json").write_text("{}")
-    for place in (tmp_path / "x.json", tmp_path):
-        assert main(["report", str(place)]) == 2
-    assert "no result files here that can be read" in capsys.readouterr().err
-    assert main(["report", str(tmp_path), "--format", "pdf"]) == 2
-    assert "'--format': 'pdf' is not one of 'markdown', 'csv'" in capsys.readouterr().err
-    assert main(["report", str(tmp_path), "--check", "--format", "html"]) == 2
-    assert "give it no other --format" in capsys.readouterr().err
+    assert "not a kerasbench result file" in shell.refused("report", "x.json")
+    assert shell("report", ".")[0] == 2
+    assert "'--format': 'pdf' is not one of 'markdown', 'csv'" in shell.refused("report", ".", "--format", "pdf")
+    assert "give it no other --format" in shell.refused("report", ".", "--check", "--format", "html")
     assert [file.name for file in tmp_path.iterdir()] == ["x.json"]
 
 
@@ -188,14 +182,13 @@ def test_a_quotation_of_published_sizes_leaves_out_what_was_measured_at_others(t
     assert "batch=128" not in quoted(page)
 
 
-def test_a_place_that_is_named_twice_is_one_machine(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_place_that_is_named_twice_is_one_machine(tmp_path: Path, shell: Shell) -> None:
     made.stored(tmp_path)
-    assert main(["report", str(tmp_path), str(tmp_path)]) == 0
-    assert "machines" not in capsys.readouterr().out
+    assert "machines" not in shell.out("report", ".", ".")
 
 
 def test_pages_of_one_s_own_and_links_are_left_as_they_are_and_the_others_are_written(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, shell: Shell
 ) -> None:
     kept = made.stored(tmp_path)
     index = tmp_path / "README.md"
@@ -208,8 +201,7 @@ def test_pages_of_one_s_own_and_links_are_left_as_they_are_and_the_others_are_wr
     index.unlink()
     kept.tables.unlink()
     kept.tables.symlink_to(tmp_path / "zz.pth")
-    assert main(["report", str(tmp_path)]) > 0
-    assert f"{kept.tables}: left as it is, because it is a link" in capsys.readouterr().err
+    assert f"{kept.tables}: left as it is, because it is a link" in shell("report", str(tmp_path))[2]
     assert index.exists() and not (tmp_path / "zz.pth").exists()
 
 
@@ -247,10 +239,6 @@ def test_the_tables_and_the_chart_of_a_sweep_are_saved_beside_the_data(store: St
 def test_tables_that_cannot_be_saved_can_still_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     assert save_report(made.record(made.trial()), store, "there are no data").unsaved == "there are no data"
     assert not store.tables.exists()
-
-    def refuse(*_: object) -> None:
-        raise ResultsError("no space left")
-
-    monkeypatch.setattr("kerasbench.pages.files.replace", refuse)
+    monkeypatch.setattr("kerasbench.pages.files.replace", Mock(side_effect=ResultsError("no space left")))
     drawn = save_report(made.record(made.trial()), store)
     assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))

@@ -20,6 +20,7 @@ from kerasbench.pages.files import as_csv
 from kerasbench.plan.catalog import Entry
 from kerasbench.report import markdown
 from kerasbench.results.run import Run
+from kerasbench.variants import of_file
 from tests import hostile
 from tests.pages.browser import Page
 from tests.report.table import brief, drawn
@@ -47,7 +48,9 @@ def with_text(content: Any, text: str, name: str = "") -> Any:
 
 
 def record(text: str) -> Run:
-    return msgspec.convert(with_text(msgspec.json.decode(hostile.encoded()), text), type=Run)
+    return msgspec.convert(
+        with_text(msgspec.json.decode(hostile.encoded()), text), type=Run, dec_hook=lambda _, values: of_file(values)
+    )
 
 
 def pages(record: Run, text: str) -> list[str]:

@@ -65,7 +65,7 @@ class Columns:
     def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
         """Measure a block of these scripts; a name with a slash is an interpreter itself."""
         rules = BlockPolicy(self._orders, self._enough, self._sizes, self.fits, self.rest_s)
-        return block.measure(list(map(self._member, range(len(bodies)), bodies)), rules, self._note, alone)
+        return block.measure(list(map(self._member, range(len(bodies)), bodies)), rules, self._note, alone, {})
 
     def failures(self, *bodies: str, alone: bool = True) -> list[Failure | None]:
         """Return why each of them has no number, None for one that has; all were started."""

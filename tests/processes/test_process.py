@@ -109,11 +109,8 @@ def test_a_group_is_killed_and_the_guard_told_before_a_child_is_reaped(
 
 def test_no_group_is_killed_where_the_kernel_has_reaped_the_child(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "killpg", None)
-    before = signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the number may be anybody's by then
-    try:
+    with stand_in.handling(signal.SIGCHLD, signal.SIG_IGN):  # the number may be anybody's by then
         run("pass")
-    finally:
-        signal.signal(signal.SIGCHLD, before)
 
 
 def test_a_child_without_pipes_that_holds_too_much_is_stopped(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:

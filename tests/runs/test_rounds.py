@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -31,6 +32,7 @@ from kerasbench.runs import machine, rows, turns
 from kerasbench.runs.schedule import order_cases
 from tests import made
 from tests.scripted import CASES, THREE, Events, FakeWorker, noisy, quiet, run
+from tests.stand_in import handling
 
 ONCE = exactly(1)
 CONV = made.case("conv")
@@ -296,15 +298,11 @@ def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, mon
 
 
 def test_a_round_sums_each_case_up_once_for_all_who_ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    summed_up: list[CaseKey] = []
-
-    def count(trials: Sequence[Trial]) -> Measured:
-        summed_up.append(trials[0].case)
-        return summarize_case(trials)
-
-    monkeypatch.setattr(rows, "summarize_case", count)
+    summarize_each = Mock(wraps=summarize_case)
+    monkeypatch.setattr(rows, "summarize_case", summarize_each)
     run(store, FakeWorker(), *CASES, CONV, effort=exactly(4))
-    assert Counter(summed_up) == {case.key: 4 for case in (*CASES, CONV)}
+    summed_up = Counter(call.args[0][0].case for call in summarize_each.call_args_list)
+    assert summed_up == {case.key: 4 for case in (*CASES, CONV)}
 
 
 def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> None:
@@ -376,9 +374,8 @@ class Interrupted(FakeWorker):
 @pytest.fixture
 def ctrl_c() -> Iterator[None]:
     """Have Ctrl-C raise as it does in a process of one's own: pytest's helpers ignore it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+    with handling(signal.SIGINT, signal.default_int_handler):
+        yield
 
 
 @pytest.mark.usefixtures("ctrl_c")

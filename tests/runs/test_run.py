@@ -1,6 +1,7 @@
 """The steps of a whole run, one by one; a whole run is tried with real children."""
 
 from pathlib import Path
+from unittest.mock import Mock
 
 import pytest
 
@@ -16,7 +17,7 @@ from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.results.code import measuring_code
-from kerasbench.results.run import ResumeConfig, Run, RunConfig
+from kerasbench.results.run import ResumeConfig, RunConfig
 from kerasbench.results.store import Store, load
 from kerasbench.runs import run
 from tests import made
@@ -61,12 +62,9 @@ def test_the_machine_is_held_until_all_is_drawn(store: Store, tmp_path: Path, mo
 
 
 def test_what_the_disk_refuses_is_kept_to_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(record: Run) -> None:
-        raise ResultsError("no space left")
-
     record = made.record(made.trial())
     assert run.save(store, record) == run.FinishedRun(record, store)
-    monkeypatch.setattr(store, "finish", full)
+    monkeypatch.setattr(store, "finish", Mock(side_effect=ResultsError("no space left")))
     assert run.save(store, record) == run.FinishedRun(record, store, "no space left")
 
 
@@ -100,11 +98,11 @@ def test_the_machine_is_looked_at_first_and_what_answers_describes_scenarios(mon
     monkeypatch.setattr(questions, "probe", probe)
     monkeypatch.setattr(catalog, "select", select)
     config, events = RunConfig(environments=["torch@old", "torch@new"]), Events()
-    survey = run.survey(config, OLD_AND_NEW, events)
+    _, probes, selected = run.survey(config, OLD_AND_NEW, events)
     assert (went[0], sorted(went[1:3])) == ("machine", ["/new/python", "/old/python"])
     assert went[3:] == ["published described by torch of /new/python"]
-    assert survey.probes == made.by_environment({"torch@old": made.FAILURE, "torch@new": report})
-    assert survey.selected == [made.selected()]
+    assert probes == made.by_environment({"torch@old": made.FAILURE, "torch@new": report})
+    assert selected == [made.selected()]
     assert events == [StepStarted("asking torch@old, torch@new what they see"), StepEnded()]
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from kerasbench.analysis.cases import STEADY, headline_of
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.protocol.measurement import Latency, Samples
+from kerasbench.protocol.measurement import Samples
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import SWEEP, Effort, RunConfig, Trial, exactly
@@ -184,15 +184,6 @@ def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
         for backend in ("jax", "torch")
     ]
     assert list(cycles(trials, "predict_batch_p50_ms")) == ["predict_batch"]
-
-
-def test_turns_of_every_way_to_predict_are_no_start() -> None:
-    measured = made.predicting([2.0] * 6)
-    measured.prediction.append(Latency(1, [S], measured.prediction[1].slices, "call"))
-    phases = [Phase("predict", 0, 10 * S), Phase("calls", 10 * S, 24 * S), Phase("generate", 24 * S, 30 * S)]
-    trial = made.in_block(1, measured, phases=phases, wall_ns=50 * S)
-    assert schedule._start_s([(trial, measured)]) == pytest.approx(20)
-    assert schedule._turn_s(trial, "predict_batch") == pytest.approx(24 / (2 + 6 + 6))
 
 
 def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:

@@ -52,8 +52,8 @@ def slices(times_ms: Sequence[float], cycles: int, disturbed: Sequence[int] = ()
     return [Slice(1, ns, cycle, disturbed=cycle in disturbed) for cycle, ns in enumerate(times_ns)]
 
 
-def enough(stage: str, *columns: list[Slice], **most: int) -> bool:
-    return turns.enough(PROTOCOL, SHARES, stage, columns, most=most)
+def enough(stage: str, *columns: list[Slice], most: int | None = None) -> bool:
+    return turns.enough(PROTOCOL, SHARES, stage, columns, most)
 
 
 def test_a_stage_stops_when_its_loudest_pair_is_quiet_whatever_all_have_alike() -> None:
@@ -79,10 +79,9 @@ def test_a_loud_stage_ends_when_a_column_has_had_its_share_of_the_time() -> None
 
 def test_a_loud_stage_ends_at_the_cycles_that_a_block_is_worth() -> None:
     pair = slices(LOUD, 20), slices([100], 20)
-    assert [enough("train", *pair, train=most) for most in (3, 20, 21)] == [True, True, False]
-    assert not enough("train", *pair, epoch=6)
-    assert not enough("train", *(column[:5] for column in pair), train=3)
-    assert not enough("train", slices(LOUD, 20, [1, 2]), slices([100], 20), train=20)
+    assert [enough("train", *pair, most=most) for most in (3, 20, 21)] == [True, True, False]
+    assert not enough("train", *(column[:5] for column in pair), most=3)
+    assert not enough("train", slices(LOUD, 20, [1, 2]), slices([100], 20), most=20)
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import psutil
 
@@ -77,6 +78,15 @@ def wait_for(condition: Callable[[], bool], at_most_s: float = 60) -> None:
     while not condition():
         assert time.monotonic() < deadline_s, "it never happened"
         time.sleep(0.005)
+
+
+@contextmanager
+def handling(number: signal.Signals, handler: Any) -> Iterator[None]:
+    before = signal.signal(number, handler)
+    try:
+        yield
+    finally:
+        signal.signal(number, before)
 
 
 @contextmanager

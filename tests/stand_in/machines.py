@@ -63,6 +63,13 @@ def there(home: Path) -> list[Run]:
     return [load(file) for file in files]
 
 
+def hangs_in_round_2(home: Path) -> None:
+    """Wait until a child of a machine's second round hangs."""
+    stand_in.wait_for(lambda: any(run.trials for run in there(home)))
+    stand_in.hang(home, "trial-jax")
+    stand_in.wait_for(lambda: stand_in.hung(home) != [])
+
+
 def running(home: Path) -> str:
     """Return the processes that have a machine's folder in their command line; nothing where they have ended."""
     command = ["pgrep", "-af", f"command {home} "]

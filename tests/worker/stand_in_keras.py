@@ -14,9 +14,9 @@ import numpy as np
 import pytest
 
 from kerasbench.native import Logs, Stops
+from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.inputs import leaves, mapped
-from kerasbench.runners.twin import TwinRunner
 from kerasbench.scenario import Workload
 from tests import made
 
@@ -75,11 +75,11 @@ class Baseline:
         return [np.zeros(3, np.float32)]
 
 
-def twin(baseline: Any, feed: Feed) -> TwinRunner:
+def runner_of(baseline: Any, feed: Feed) -> BaselineRunner:
     """Return a runner of a baseline that is built, of a backend that has nothing to wait for."""
     backend: Any = SimpleNamespace(synchronize=lambda model: None, on_device=lambda arrays: arrays)
     request: Any = SimpleNamespace(device=made.CPU)
-    runner = TwinRunner(backend, request)
+    runner = BaselineRunner(backend, request)
     runner.feed = feed
     runner.take(baseline)
     return runner

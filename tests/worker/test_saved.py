@@ -180,17 +180,11 @@ UNSAFE = "This carries a potential risk of arbitrary code execution and thus it 
         ("Could not locate class 'mine>Twice'. Make sure", "mine.keras: Keras does not know its Twice$"),
         (f"class 'Net' because its parent module nets.mine {NO_MODULE}", "Keras does not know its Net$"),
         (f"class 'Net' because its parent module keras.src.x {NO_MODULE}", "another Keras saved it, whose Net this"),
-        (
-            "Not allowed: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk; refusing",
-            "Keras refuses it: H5 dataset '0' declares 9.31 GB but only 0.00 B are stored on disk$",
-        ),
+        ("Not allowed: '0' declares 9.31 GB; refusing", "Keras refuses it: '0' declares 9.31 GB$"),
         ("Expected a model.weights.h5 or model.weights.npz file.", "damaged .Expected a model.weights.h5"),
         ("A total of 1 objects could not be loaded. The shape of", "its weights do not fit its layers"),
         ("Something else", "Keras cannot load it: ValueError: Something else$"),
-        (
-            f"The Gate. {FULL} Exception encountered: Gate() got",
-            "ValueError: The Gate. Exception encountered: Gate.. got$",
-        ),
+        (f"The Gate. {FULL} Exception encountered: no", "ValueError: The Gate. Exception encountered: no$"),
         ("the beginning " * 200, "Keras cannot load it: ValueError: the beginning the .*…$"),
     ],
 )
@@ -241,6 +235,11 @@ def test_what_asks_for_more_memory_than_allowed_gets_none() -> None:
         assert len(np.empty(1 << 30, np.uint8)) == 1 << 30  # never touched, so never taken
 
 
+def keras_with(load_model: Mock, config: object = None) -> SimpleNamespace:
+    saving = SimpleNamespace(load_model=load_model)
+    return SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving, config=config)
+
+
 @pytest.mark.parametrize(
     ("trust", "error", "own_limit"),
     [
@@ -256,9 +255,7 @@ def test_what_asks_for_more_memory_than_allowed_gets_none() -> None:
 def test_a_limit_is_named_where_it_was_passed(
     file: Path, monkeypatch: pytest.MonkeyPatch, trust: bool, error: Exception, own_limit: bool
 ) -> None:
-    saving = SimpleNamespace(load_model=Mock(side_effect=error))
-    keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving)
-    monkeypatch.setitem(sys.modules, "keras", keras)
+    monkeypatch.setitem(sys.modules, "keras", keras_with(Mock(side_effect=error)))
     with pytest.raises(TrialFailure if own_limit else MemoryError) as raised:
         saved.load(saved_model(file, ONE), ModelConfig(trust=trust), HERE)
     error = raised.value
@@ -266,26 +263,16 @@ def test_a_limit_is_named_where_it_was_passed(
     assert (failure.code, failure.own_limit) == (Code.OOM, own_limit)
 
 
-class Optimizer:
-    """One that was built for so many weights."""
-
-    def __init__(self, weights: int = -1) -> None:
-        self.built = weights >= 0
-        self._trainable_variables = [0] * weights
-
-    def get_config(self) -> dict[str, int]:
-        return {}
-
-    @classmethod
-    def from_config(cls, config: dict[str, int]) -> "Optimizer":
-        return cls(**config)
+class Optimizer(SimpleNamespace):
+    from_config, get_config = Mock(return_value="renewed"), dict
 
 
-@pytest.mark.parametrize(("known", "stays"), [(2, True), (0, False), (-1, True)])
-def test_an_optimizer_that_was_built_for_no_weights_begins_afresh(known: int, stays: bool) -> None:
-    model = SimpleNamespace(optimizer=(optimizer := Optimizer(known)), trainable_variables=[0, 0])
+@pytest.mark.parametrize(("built", "known", "stays"), [(True, 2, True), (True, 0, False), (False, 0, True)])
+def test_an_optimizer_that_was_built_for_no_weights_begins_afresh(built: bool, known: int, stays: bool) -> None:
+    optimizer = Optimizer(built=built, _trainable_variables=[0] * known)
+    model = SimpleNamespace(optimizer=optimizer, trainable_variables=[0, 0])
     saved._renew_optimizer(model)
-    assert (model.optimizer is optimizer) is stays
+    assert model.optimizer == (optimizer if stays else "renewed")
     saved._renew_optimizer(SimpleNamespace(trainable_variables=[]))
 
 
@@ -315,8 +302,7 @@ def test_a_loss_is_scaled_where_layers_compute_in_float16(file: Path, monkeypatc
     assert mixed.scales_loss and not read(saved_model(file, ONE)).scales_loss
     chosen = ["float32"]
     config = SimpleNamespace(dtype_policy=lambda: chosen[-1], set_dtype_policy=chosen.append)
-    saving = SimpleNamespace(load_model=lambda *_, **options: SimpleNamespace(compiled=chosen[-1], run_eagerly=False))
-    keras = SimpleNamespace(__version__="3.15.1", optimizers=SimpleNamespace(), saving=saving, config=config)
-    monkeypatch.setitem(sys.modules, "keras", keras)
+    loading = Mock(side_effect=lambda *_, **options: SimpleNamespace(compiled=chosen[-1], run_eagerly=False))
+    monkeypatch.setitem(sys.modules, "keras", keras_with(loading, config))
     assert saved.load(file, ModelConfig(), mixed).compiled == "mixed_float16"
     assert chosen[-1] == "float32"

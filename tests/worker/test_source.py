@@ -13,7 +13,7 @@ from kerasbench.runners.inputs import Spec
 from kerasbench.scenario import ModelError, Workload
 from kerasbench.worker import source
 from kerasbench.worker.resolve import application, resolve
-from kerasbench.worker.source import Source, inputs_of, workload_of
+from kerasbench.worker.source import Source, inputs_of
 from tests.worker import stand_in_keras
 from tests.worker.stand_in_keras import Embedding, Model, Tensor, saved_model
 
@@ -57,7 +57,6 @@ def test_shares_of_many_classes_sum_to_one_and_what_cannot_be_made_is_said() -> 
     shares = source.draw_targets("CategoricalCrossentropy", (4, 50_000), 60, rng())
     assert shares.shape == (60, 4, 50_000)
     assert (shares.sum(axis=-1) == 1).all()
-    assert source.loss_name(Own(None)) == "own"
     with pytest.raises(ModelError, match="its loss is ctc"):
         source.draw_targets("ctc", (4,), 60, rng())
 
@@ -155,10 +154,12 @@ def test_an_input_for_which_there_are_no_outputs_is_said(monkeypatch: pytest.Mon
 
 
 def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
-    workload = workload_of([Spec("x", (1 << 15,))], ModelConfig(batch=8))
-    assert (workload.train, workload.test, workload.batch_size, workload.name) == (64 * 8, 16 * 8, 8, "batch-8")
-    given = workload_of([], ModelConfig(samples=100, rows="rows.npz"))
-    assert (given.train, given.test, given.batch_size) == (100, 0, 32)  # none is left that was not trained on
+    for config, train, test, batch in (
+        (ModelConfig(batch=8), 64 * 8, 16 * 8, 8),  # batches of one MiB
+        (ModelConfig(samples=100, rows="rows.npz"), 100, 0, 32),  # none is left that was not trained on
+    ):
+        (workload,) = Source(two, config, True, [Spec("x", (1 << 15,))]).resolved("two", "").scenario.workloads
+        assert (workload.train, workload.test, workload.batch_size) == (train, test, batch)
 
 
 LAYER = {"class_name": "InputLayer", "config": {"name": "a", "batch_shape": [None, None], "dtype": "float32"}}

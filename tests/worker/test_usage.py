@@ -68,6 +68,7 @@ def test_a_slice_is_what_lies_between_two_readings_and_tells_what_others_took_bu
     slice_ = ended.since(began, 1, Turn(0, 0))
     assert (slice_.others_ns, slice_.steal_ns, slice_.throttled) == ((4 * 100 - 120 - 10 - 130) * MS, 10 * MS, 1)
     assert not slice_.disturbed  # which the parent judges
+    assert Counters(2, 95, 0).taken(Counters(2, 0, 0), 100, 110) == (-5, 0, None)  # or sums would be too large
     began = Reading(0, 0, 1_100, Counters(2, 0, 0))
     ended = Reading(100 * MS, 100 * MS, 7_100, Counters(2, 80 * MS, 0))
     assert ended.since(began, 1, Turn(0, 0)).others_ns == 20 * MS - 6_000 * usage.SWITCH_NS
@@ -140,13 +141,6 @@ def test_heat_is_counted_and_a_machine_that_tells_nothing_disturbs_nothing(
     assert usage._linux_reader([], written(tmp_path), tmp_path)().throttled == 7
     monkeypatch.setattr(usage, "PROC", tmp_path / "none")
     assert usage.counters_reader()() == UNKNOWN
-
-
-def test_what_others_took() -> None:
-    none = Counters(2, 0, 0)
-    assert UNKNOWN.taken(UNKNOWN, 100, 100) == (None, None, None)
-    assert Counters(2, 50, 100).taken(none, 100, 50) == (0, 100, None)  # a hypervisor's share is no process's
-    assert Counters(2, 95, 0).taken(none, 100, 110) == (-5, 0, None)  # rounded, or sums would be too large
 
 
 @linux

@@ -40,7 +40,7 @@ def parts_of(breakdown: StepBreakdown) -> dict[str, tuple[Amount, float]]:
     of_step = (breakdown.computation_ms, breakdown.framework_ms, breakdown.input_pipeline_ms)
     counted = [*((amount, breakdown.steps) for amount in of_step), (breakdown.overhead_ms, 1)]
     return {
-        name: (amount, amount.value * times_an_epoch / breakdown.epoch_ms.value if amount.sign == 1 else 0.0)
+        name: (amount, amount.value * times_an_epoch / breakdown.epoch_ms.value if amount.is_above_zero else 0.0)
         for name, (amount, times_an_epoch) in zip(PIECE_COLOURS, counted, strict=True)
     }
 
@@ -90,7 +90,7 @@ def _more(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str]:
 
 
 def _cost(amount: Amount) -> str:
-    return with_range(amount, "ms") if amount.sign == 1 else "too little to be measured"
+    return with_range(amount, "ms") if amount.is_above_zero else "too little to be measured"
 
 
 def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart:

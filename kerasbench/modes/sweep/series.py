@@ -187,8 +187,7 @@ def _comparable(a: Column, b: Column) -> bool:
 def sign(ratio: LogEstimate, verdict: Verdict | None) -> int:
     """Return 1 where a is significantly slower than b by more than the minimal effect, -1 where it is faster, else 0.
 
-    Ratios of 1.5 (1.4 to 1.6), 1.0 (0.9 to 1.1) and 0.7 (0.6 to 0.8) are 1, 0 and -1. Without an interval nothing is
-    proven: what was measured is taken as it is, so that 1.01 is 1.
+    Without an interval nothing is proven: what was measured is taken as it is, so that 1.01 is 1.
     """
     if ratio.has_interval:
         return (verdict is Verdict.SLOWER) - (verdict is Verdict.FASTER)

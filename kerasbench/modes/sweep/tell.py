@@ -17,7 +17,6 @@ from kerasbench.text import NOTHING
 
 AXES = {"batch": "batch size"}  # as a caption calls them
 FLAGS: dict[Axis, str] = {"batch": "--batch-size", "width": "--width"}
-FIXED, PER_SAMPLE = "fixed_step_ms", "per_sample_ms"  # of a sweep over batches
 
 
 def title(findings: Findings) -> str:
@@ -176,7 +175,8 @@ class Sweeps(Teller):
             for column, cost in series.costs.items():
                 case = data.of_key(row.key(column)) | {"batch_size": None}
                 trials = sum(step.trials for _, step in series.steps_ms(column))
-                for metric, estimate in ((FIXED, cost.overhead), (PER_SAMPLE, cost.per_sample)) if cost.fits else ():
+                metrics = {"fixed_step_ms": cost.overhead, "per_sample_ms": cost.per_sample} if cost.fits else {}
+                for metric, estimate in metrics.items():
                     told.results.append(data.result(case, metric, estimate, unit="ms", trials=trials))
             place = {"scenario": row.scenario.name, "workload": row.workload.name, "axis": series.axis}
             for crossing in (crossing for duel in series.duels for crossing in duel.crossings):

@@ -46,7 +46,7 @@ def rows(versus: Versus) -> Iterator[list[str | float | None]]:
     """Yield each number of base and head as data, in the order of COLUMNS; the ratio is of the numbers."""
     for contrast in versus.contrasts:
         row, column, metric = contrast.over.row, _common(contrast), BY_NAME[contrast.metric]
-        base, head = (place.estimate(metric.name) for place in (contrast.under, contrast.over))
+        base, head = (place.case.estimate(metric.name) for place in (contrast.under, contrast.over))
         ratio = contrast.ratio.inverse if metric.unit == RATE else contrast.ratio
         yield [
             *(row.scenario.name, row.workload.name, column.backend, column.device, column.options.label),

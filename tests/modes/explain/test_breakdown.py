@@ -71,9 +71,9 @@ def test_parts_of_a_machine_that_drifts_have_the_interval_of_their_shares() -> N
     drifting = [with_parts(2 * ms, 1.5 * ms, ms, steady_ms=2 * ms) for ms in (0.5, 1.5, 1.0)]
     trials = [made.trial(index, found=found) for index, found in zip(ROUNDS, drifting, strict=True)]
     parts = only(made.record(*trials, rounds=3))
-    assert made.known(parts.epoch_ms.half_width) > 1
+    assert made.known(parts.epoch_ms.high) > 2 * parts.epoch_ms.value
     for part in (parts.input_pipeline_ms, parts.framework_ms, parts.computation_ms):
-        assert part.half_width == pytest.approx(0.0, abs=1e-6)
+        assert (part.low, part.high) == pytest.approx((part.value, part.value), rel=1e-6)
 
 
 @pytest.mark.parametrize(("values", "seen"), [((2.9, 3.0, 3.1), True), ((-3, 2, -1), False), ((-2.9, -3, -3.1), False)])

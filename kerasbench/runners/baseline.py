@@ -18,7 +18,7 @@ from kerasbench.runners.layers import random_layers
 from kerasbench.scenario import Scenario, ScenarioError, baseline_file, execute, require_unchanged
 
 
-class TwinRunner(WithKeras):
+class BaselineRunner(WithKeras):
     """The baseline begins with the weights of the Keras model, which then is gone. Its loop runs its own steps."""
 
     model: Baseline

@@ -15,9 +15,10 @@ from kerasbench.native import Start
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.runners import Hooks, twin
+from kerasbench.runners import Hooks
+from kerasbench.runners import baseline as baselines
+from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import Feed, Rows
-from kerasbench.runners.twin import TwinRunner
 from kerasbench.scenario import ScenarioError, Workload, baseline_file, source_hash
 from tests.worker import stand_in_keras
 from tests.worker.stand_in_keras import Baseline
@@ -31,7 +32,7 @@ FEED = Feed(Workload(train=8, batch=4, test=4, test_each_epoch=True), ROWS, UNSE
 class Clock(Hooks):
     """Notes when its hooks are called, and ends training at one of them."""
 
-    def __init__(self, runner: TwinRunner, stop_at: int | None = None) -> None:
+    def __init__(self, runner: BaselineRunner, stop_at: int | None = None) -> None:
         self.runner = runner
         self.stop_at = stop_at
         self.seen: list[object] = []
@@ -50,7 +51,7 @@ class Clock(Hooks):
 
 def test_the_hooks_come_before_each_epoch_and_step_and_can_end_training() -> None:
     baseline = Baseline()
-    runner = stand_in_keras.twin(baseline, FEED)
+    runner = stand_in_keras.runner_of(baseline, FEED)
     runner.fit(ROWS, clock := Clock(runner), epochs=2, shuffle=False)
     assert clock.seen == ["epoch 0", 0, 1, "epoch 1", 0, 1, "over"]
     assert (baseline.epochs, baseline.steps) == ([(8, 4, False)] * 2, 4)
@@ -63,14 +64,14 @@ def test_the_hooks_come_before_each_epoch_and_step_and_can_end_training() -> Non
 
 def test_a_whole_epoch_is_validated_tested_and_logged_under_keras_names_with_rows_that_are_placed_once() -> None:
     baseline = Baseline()
-    history = stand_in_keras.twin(baseline, FEED).fit(ROWS, epochs=2, whole=True)
+    history = stand_in_keras.runner_of(baseline, FEED).fit(ROWS, epochs=2, whole=True)
     assert history == {"loss": [99_999, 99_997], "val_loss": [2.0, 4.0]}
     assert (baseline.placed, baseline.evaluated) == (3, [4] * 4)
 
 
 def test_what_checks_look_for_is_the_baseline_s() -> None:
     baseline: Any = Baseline()
-    runner = stand_in_keras.twin(baseline, FEED)
+    runner = stand_in_keras.runner_of(baseline, FEED)
     assert (runner.parameters, runner.layers, runner.overrides) == (24 + 8, (), ())
     assert runner.compute_dtypes == {"float32", "int32"}
     assert [[array.shape for array in arrays] for arrays in runner.arrays()] == [[(8, 3)], [(3,)]]
@@ -88,15 +89,15 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def built(
     file: Path, monkeypatch: pytest.MonkeyPatch, text: str, hashed: bool = True, layers: Any = (), feed: Feed = FEED
-) -> TwinRunner:
+) -> BaselineRunner:
     """Build the baseline of a scenario's file from this text, at a device by which it is placed."""
     model = SimpleNamespace(layers=layers, jit=True, model=SimpleNamespace(get_weights=lambda: [X]), build=Mock())
-    monkeypatch.setattr(twin, "KerasRunner", lambda *given: model)
+    monkeypatch.setattr(baselines, "KerasRunner", lambda *given: model)
     baseline = baseline_file(file, "torch")
     baseline.write_text(text)
     request = TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
     planned = dataclasses.replace(request, baseline_hash=source_hash(baseline) if hashed else "")
-    runner = TwinRunner(backends.get("torch"), planned)
+    runner = BaselineRunner(backends.get("torch"), planned)
     nothing: Any = None
     runner.build(nothing, feed)
     return runner
