@@ -38,7 +38,8 @@ def _described(function: Function) -> Function:
     texts = [(function.__doc__ or "").rstrip(), "", "    Options:"]
     kinds = taken.__annotations__
     for name in sorted(kinds, key=[*settings.SPECS].index):
-        option, default = settings.option(name), () if settings.is_list(name) else settings.default(name)
+        option = settings.SPECS[name]
+        default = () if option.many else option.default
         written.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name]))
         texts.append(f"    {name} ({option.flag}): {option.help}")
     function.__signature__ = signature.replace(parameters=written)  # type: ignore[attr-defined]

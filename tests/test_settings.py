@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 
 from kerasbench.errors import UsageError
-from kerasbench.settings import Settings, option, settings, words
+from kerasbench.settings import SPECS, Settings, settings, words
 
 
 def test_every_default_is_said() -> None:
     for field in dataclasses.fields(Settings):
         if "option" in field.metadata and field.default not in (dataclasses.MISSING, None, "", False):
-            assert "default" in option(field.name).help.lower(), field.name
+            assert "default" in SPECS[field.name].help.lower(), field.name
 
 
 def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_one(tmp_path: Path) -> None:

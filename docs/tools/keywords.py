@@ -28,8 +28,8 @@ FILES = ("FILE.py", "DIR")  # a Path is as good as a text
 
 
 def type_of(name: str) -> str:
-    metavar, kind = settings.option(name).metavar, settings.Settings.__annotations__.get(name, bool)
-    if settings.is_list(name):
+    metavar, kind = settings.SPECS[name].metavar, settings.Settings.__annotations__.get(name, bool)
+    if settings.SPECS[name].many:
         return LISTS.get(metavar, "Words")
     text = kind.__name__ if isinstance(kind, type) else str(kind)
     return f"{text} | Path" if metavar in FILES else text

@@ -84,7 +84,7 @@ def _of_steps(case: Measured, column: Column) -> Iterator[Concern]:
     if slower >= LEAST_SLOWER and all(m.resolved.subnormals == "flushed" for _, m in case.trials):
         yield Concern(WarningKind.SUBNORMALS, f"by about {percent(slower)}", slower)
     pages, share = _page_faults(case)
-    if share >= LEAST_IN_PAGES and column.device == CPU and not variants.keeps_memory(column.options):
+    if share >= LEAST_IN_PAGES and column.device == CPU and not variants.has(column.options, "keeps_memory"):
         yield Concern(WarningKind.PAGES, f"{pages:,.0f} pages, about {percent(share)} of its time", share)
     waited, slices = _idle_slices(case)
     if slices and waited / slices >= OFTEN:

@@ -46,23 +46,25 @@ class Backend(Protocol):
     RETURNS_MEMORY: bool  # whether its steps free memory by malloc, which may give it back to the system
     CACHED: tuple[str, ...]  # patterns of the files with compiled programs that it keeps in its folder of caches
     UNCACHED: tuple[str, str] | None  # why nothing is kept that is not compiled as a whole, and a remedy; None: it is
+    # Variables by which a child keeps in a folder, {caches}, what it compiles, and finds what another has compiled.
+    KEEPING: dict[str, str]
+    NO_JIT: dict[str, tuple[str, str]]  # by platform, why nothing is compiled there as a whole, and a remedy
     WIDE: dict[str, str]  # variables without which float64 is not to be had
     THREADS: str  # the variable that says how many threads compute; empty: ``set_threads`` does
     set_threads: Callable[[int], None] | None  # in the child, before the first operation
     # Makes a CPU take subnormal numbers for zero, before the first operation; None: it does so by itself.
     flush_subnormals: Callable[[], None] | None
-    # Takes a training step as a function and returns its floating-point operations; None: it cannot.
+    # Takes a training step as a function and returns the operations that the device lacks and the CPU did instead, with
+    # their numbers. The step is not run where nothing may fall back. None: nothing may, or nothing tells.
+    fallbacks: Callable[[Callable[[], object]], dict[str, int]] | None
+    # Takes the same and returns its floating-point operations; None: it cannot.
     count_operations: Callable[[Callable[[], object]], float] | None
 
     # The variables of a child: this device alone, its compilation caches in a folder, which is empty unless an earlier
     # process was to fill it. processes/variables.py moves the caches of what lies below all backends.
     def environment(self, device: Device, caches: str) -> dict[str, str]: ...
-    # Those by which a child keeps in a folder what it compiles, and finds what another has compiled.
-    def keeping(self, caches: str) -> dict[str, str]: ...
     # What pip installs, beside keras, so that this backend uses the target's devices.
     def requirements(self, target: Target) -> list[str]: ...
-    # Why it compiles nothing as a whole on a device, and a remedy; None if it does.
-    def no_jit(self, device: Device) -> tuple[str, str] | None: ...
     # Does in the child, before the first operation, what the environment cannot.
     def configure(self, device: Device) -> None: ...
     # Says how a GPU rounds the factors of float32 products: ieee, tf32, or as the framework does by itself. By default
@@ -85,11 +87,9 @@ class Backend(Protocol):
     def placement(self, tensor: Any) -> str: ...
     # The devices that this process's runtime would put a new tensor on.
     def runtime_view(self) -> list[str]: ...
-    # The peak of live bytes on the device by the backend's own counter; None if it has none. On MPS, which counts
-    # no peak, it is what the driver holds at the end.
-    def peak_device_bytes(self, device: Device) -> int | None: ...
-    # The live bytes on the device now by the backend's own counter; None if it has none.
-    def live_device_bytes(self, device: Device) -> int | None: ...
+    # The live bytes on the device, now or at their peak, by the backend's own counter; None if it has none. On MPS,
+    # which counts no peak, it is what the driver holds at the end.
+    def device_bytes(self, device: Device, peak: bool) -> int | None: ...
     # NumPy arrays, in tuples and dictionaries however nested, as the backend's tensors, on the device.
     def on_device(self, arrays: Any) -> Any: ...
     # What ``fit`` takes to make so many steps an epoch on one batch that lies ready on the device.
@@ -98,9 +98,6 @@ class Backend(Protocol):
     # Keras' own, compiled as ``fit`` compiles it. The model is trained when the context is left: what only
     # carries its state from one call to the next is part of none of them.
     def bare_steps(self, model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]: ...
-    # The operations of a training step that the device lacks and the CPU did instead, with their numbers.
-    # ``step`` runs one; it is not called if nothing may fall back, or nothing tells.
-    def fallbacks(self, step: Callable[[], object]) -> dict[str, int]: ...
     # How a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, or ``mixed``.
     def fp32(self) -> str: ...
     # The backend's own setting for computing threads; None if it does not tell.

@@ -23,8 +23,16 @@ SEVERAL_STEPS = True
 RETURNS_MEMORY = True
 CACHED = ("*-cache",)
 flush_subnormals = None
+fallbacks = None  # XLA compiles a step for one device, whole, or fails
 count_operations = None  # XLA's own analysis counts a loop's body once
 UNCACHED = None
+KEEPING = {
+    "JAX_ENABLE_COMPILATION_CACHE": "true",
+    "JAX_COMPILATION_CACHE_DIR": "{caches}",
+    "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # JAX would keep what takes a second or more
+    "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
+}
+NO_JIT: dict[str, tuple[str, str]] = {}
 WIDE = {"JAX_ENABLE_X64": "true"}  # without it, JAX makes float32 of it
 THREADS, set_threads = "NPROC", None
 PRECISION = {"ieee": "float32", "tf32": "tensorfloat32"}
@@ -46,15 +54,6 @@ def environment(device: Device, caches: str) -> dict[str, str]:
     }
 
 
-def keeping(caches: str) -> dict[str, str]:
-    return {
-        "JAX_ENABLE_COMPILATION_CACHE": "true",
-        "JAX_COMPILATION_CACHE_DIR": caches,
-        "JAX_PERSISTENT_CACHE_MIN_COMPILE_TIME_SECS": "0",  # JAX would keep what takes a second or more
-        "JAX_PERSISTENT_CACHE_MIN_ENTRY_SIZE_BYTES": "-1",
-    }
-
-
 def requirements(target: Target) -> list[str]:
     """jax-mps pairs with the JAX of its own minor version; from 0.11 on it wants Python 3.12, always macOS 14."""
     if target.apple_silicon and target.gpu and target.macos >= MPS_MACOS:
@@ -63,15 +62,10 @@ def requirements(target: Target) -> list[str]:
     return [cuda.get(target.cuda or 0, "jax>=0.5") if target.gpu else "jax>=0.5"]
 
 
-def no_jit(device: Device) -> None:
-    return None
-
-
 def configure(device: Device) -> None:
-    """Initialise the platform now: a missing one is a clear error here, and an empty one inside a Keras operation.
+    """Initialise the platform now: where it is missing, JAX says so here, and less clearly inside a Keras operation.
 
-    JAX passes over ``cuda`` without a word where the system shows no NVIDIA GPU, and would go on with the CPU, the next
-    in its list: RuntimeError.
+    It passes over ``cuda`` without a word where it sees no NVIDIA GPU, and would go on with the CPU: RuntimeError.
     """
     import jax
 
@@ -108,10 +102,9 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
-    """Wait for every array of the training state.
+    """In the middle of a ``fit`` the training state is in ``_jax_state``, and the variables are empty.
 
-    In the middle of a ``fit`` the state is in ``_jax_state`` and the variables are empty. Its leaves are taken out
-    by hand: on Keras' own containers ``jax.block_until_ready`` silently does nothing.
+    Its leaves are taken out by hand: on Keras' own containers ``jax.block_until_ready`` silently does nothing.
     """
     import jax
 
@@ -162,26 +155,16 @@ def placement(tensor: Any) -> str:
 
 
 def runtime_view() -> list[str]:
-    """Return the default platform's devices, and where a new array lies: a scenario may have set another default.
-
-    The CPU client that a trial on a GPU has beside it (``environment``) is in neither.
-    """
+    """A scenario may have set another default. The CPU beside a GPU (``environment``) is not in it."""
     import jax
 
     return sorted(f"{place.platform}:{place.id}" for place in {*jax.devices(), *jax.numpy.zeros(()).devices()})
 
 
-def peak_device_bytes(device: Device) -> int | None:
-    return _counted(device, "peak_bytes_in_use")
-
-
-def live_device_bytes(device: Device) -> int | None:
-    return _counted(device, "bytes_in_use")
-
-
-def _counted(device: Device, what: str) -> int | None:
+def device_bytes(device: Device, peak: bool) -> int | None:
     import jax
 
+    what = "peak_bytes_in_use" if peak else "bytes_in_use"
     try:
         counters = jax.devices()[0].memory_stats() if device.platform != CPU else None
     except Exception:  # a plug-in without counters: no reason to lose a trial
@@ -228,10 +211,6 @@ def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Ca
     return running
 
 
-def fallbacks(step: Callable[[], object]) -> dict[str, int]:
-    return {}  # XLA compiles a step for one device, whole, or fails
-
-
 def fp32() -> str:
     """Read the mode back. Without one, XLA chooses by the GPU: TF32 where it has it."""
     import jax
@@ -243,7 +222,7 @@ def fp32() -> str:
 
 
 def threads() -> int | None:
-    """Return the size of the CPU client's pool: NPROC where it is set, else one for each CPU core that may be used."""
+    """The CPU client's pool has one for each CPU core that may be used, unless NPROC is set."""
     return int(os.environ.get("NPROC", processors()))
 
 

@@ -21,20 +21,21 @@ SEVERAL_STEPS = True
 RETURNS_MEMORY = False
 CACHED = ("*.pb",)
 UNCACHED = ("TensorFlow keeps only what XLA has compiled, and XLA is off here", "--jit on --warm-cache")
+KEEPING = {"TF_XLA_FLAGS": "--tf_xla_persistent_cache_directory={caches}"}
+METAL_PLUGIN = "tensorflow-metal"
+NO_JIT = {
+    "metal": ("XLA does not compile for Metal", f"to compile for the CPU, use an environment without {METAL_PLUGIN}")
+}
 WIDE: dict[str, str] = {}
 THREADS = ""
 flush_subnormals = None
+fallbacks = None  # TensorFlow only logs where each operation goes; weights and outputs are proven
 count_operations = None  # its profiler counts a loop's body once
-METAL_PLUGIN = "tensorflow-metal"
 
 
 def environment(device: Device, caches: str) -> dict[str, str]:
     # TensorFlow's default takes the whole card from a display or a neighbour.
     return cuda_visibility(device) | {"TF_FORCE_GPU_ALLOW_GROWTH": "true"}
-
-
-def keeping(caches: str) -> dict[str, str]:
-    return {"TF_XLA_FLAGS": f"--tf_xla_persistent_cache_directory={caches}"}
 
 
 def requirements(target: Target) -> list[str]:
@@ -44,12 +45,6 @@ def requirements(target: Target) -> list[str]:
     if target.apple_silicon and target.gpu:
         return ["tensorflow>=2.18,<2.20", "tensorflow-metal==1.2.0"]
     return ["tensorflow[and-cuda]>=2.18" if target.gpu and target.cuda else "tensorflow>=2.18"]
-
-
-def no_jit(device: Device) -> tuple[str, str] | None:
-    if device.platform != "metal":
-        return None
-    return "XLA does not compile for Metal", "to compile for the CPU, use an environment without tensorflow-metal"
 
 
 def set_threads(number: int) -> None:
@@ -161,21 +156,13 @@ def runtime_view() -> list[str]:
     return gpus or ["cpu:0"]
 
 
-def peak_device_bytes(device: Device) -> int | None:
-    return _counted(device, "peak")
-
-
-def live_device_bytes(device: Device) -> int | None:
-    return _counted(device, "current")
-
-
-def _counted(device: Device, what: str) -> int | None:
+def device_bytes(device: Device, peak: bool) -> int | None:
     import tensorflow as tf
 
     if device.kind == CPU:
         return None
     try:
-        return int(tf.config.experimental.get_memory_info("GPU:0")[what])
+        return int(tf.config.experimental.get_memory_info("GPU:0")["peak" if peak else "current"])
     except Exception:  # a pluggable device without counters: no reason to lose a trial
         return None
 
@@ -213,10 +200,6 @@ def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Ca
         synchronize(model)
 
     return lambda: nullcontext(run)  # variables are trained where they lie
-
-
-def fallbacks(step: Callable[[], object]) -> dict[str, int]:
-    return {}  # TensorFlow only logs where each operation goes; weights and outputs are proven
 
 
 def fp32() -> str:

@@ -26,6 +26,8 @@ SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
 RETURNS_MEMORY = True
 CACHED = ("aotautograd/*/*", "fxgraph/*/*/*")
 UNCACHED = ("torch compiles nothing without --jit on, so it leaves no cache", "--jit on --warm-cache")
+KEEPING: dict[str, str] = {}  # its compiler always keeps what it has compiled
+NO_JIT: dict[str, tuple[str, str]] = {}
 WIDE: dict[str, str] = {}
 THREADS, set_threads = "OMP_NUM_THREADS", None
 MIXED = "mixed"  # by operation: torch multiplies in full by default, and convolves in TF32
@@ -49,17 +51,9 @@ def environment(device: Device, caches: str) -> dict[str, str]:
     return variables
 
 
-def keeping(caches: str) -> dict[str, str]:
-    return {}  # its compiler always keeps what it has compiled
-
-
 def requirements(target: Target) -> list[str]:
     """Since 2.11, torch's Linux wheels are built for CUDA 13."""
     return ["torch>=2.6,<2.11" if target.gpu and target.cuda == 12 else "torch>=2.6"]
-
-
-def no_jit(device: Device) -> None:
-    return None
 
 
 def configure(device: Device) -> None:
@@ -99,10 +93,10 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
-    """Wait for all streams; on MPS for an operation behind all others, which aborts nothing that Keras does meanwhile.
+    """Wait for all streams; on MPS for an operation behind all others.
 
-    Keras' pool thread copies logs to the host. ``torch.mps.synchronize()`` ends the stream's command buffer outside
-    of the stream's queue, so that Metal may abort the process (pytorch issue 197805, pull request 197836).
+    While Keras' pool thread copies logs to the host, ``torch.mps.synchronize()`` may have Metal abort the process: it
+    ends the stream's command buffer outside of the stream's queue (pytorch issue 197805, pull request 197836).
     """
     import torch
 
@@ -167,23 +161,15 @@ def runtime_view() -> list[str]:
     return [place if ":" in place else f"{place}:0"]
 
 
-def peak_device_bytes(device: Device) -> int | None:
+def device_bytes(device: Device, peak: bool) -> int | None:
     import torch
 
     if device.platform in CUDA_FAMILY:
-        return int(torch.cuda.max_memory_allocated())
+        return int(torch.cuda.max_memory_allocated() if peak else torch.cuda.memory_allocated())
     if device.platform == "mps":
         # No peak counter: the driver's pool grows to the peak, and nothing here gives any of it back.
-        return int(torch.mps.driver_allocated_memory())
+        return int(torch.mps.driver_allocated_memory() if peak else torch.mps.current_allocated_memory())
     return None
-
-
-def live_device_bytes(device: Device) -> int | None:
-    import torch
-
-    if device.platform in CUDA_FAMILY:
-        return int(torch.cuda.memory_allocated())
-    return int(torch.mps.current_allocated_memory()) if device.platform == "mps" else None
 
 
 def on_device(arrays: Any) -> Any:

@@ -109,8 +109,8 @@ class ByPurpose(click.Command):
 
         options: list[click.Parameter] = []
         for name in settings.options_of(self.name):
-            option, default = settings.option(name), settings.default(name)
-            value: dict[str, Any] = {"multiple": True} if settings.is_list(name) else {"default": default}
+            option = settings.SPECS[name]
+            value: dict[str, Any] = {"multiple": True} if option.many else {"default": option.default}
             if name in ("rounds", "batch_size"):
                 value["type"] = int
             options.append(Option(option.usage, option.group, option.help, name, option.offers, **value))

@@ -18,7 +18,7 @@ from kerasbench.plan import catalog
 from kerasbench.processes import variables
 from kerasbench.results.run import RunConfig
 from kerasbench.scenario import baseline_file
-from kerasbench.settings import Settings, default, is_list, option, options_of, value
+from kerasbench.settings import SPECS, Settings, options_of, value
 
 MOST_FILES_BYTES = 256 << 20  # of all files that travel: larger models are copied by other means
 HASH_LENGTH = 12  # hexadecimal digits
@@ -99,11 +99,11 @@ def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
     shell = ['--results="$F"/results'] if "results" in offered else []
     for name in offered:
         said = value(asked, name)
-        flag = option(name).flag
-        if is_list(name):
-            shell += [f"{flag}={there(part)}" for part in said]
-        elif name != "results" and said != default(name):
-            shell.append(flag if said is True else f"{flag}={there(said)}")
+        option = SPECS[name]
+        if option.many:
+            shell += [f"{option.flag}={there(part)}" for part in said]
+        elif name != "results" and said != option.default:
+            shell.append(option.flag if said is True else f"{option.flag}={there(said)}")
     if asked.rows:
         shell += [f"--rows={there(asked.rows)}", f"--samples={asked.samples}"]
     arguments = [shlex.quote(side) for side in (asked.base, asked.head) if side]

@@ -130,8 +130,7 @@ class Loop(BaseLoop):
 
     def _zeros(self) -> list[Any]:
         """Return the sum of losses, how many are right, and how many there were; the last is known on the host."""
-        integer = torch.zeros((), dtype=torch.int64, device=self._device)
-        return [torch.zeros((), device=self._device), integer, 0]
+        return [torch.zeros((), device=self._device), torch.zeros((), dtype=torch.int64, device=self._device), 0]
 
     def _count(self, totals: list[Any], loss: Any, logits: Any, y: Any) -> None:
         totals[0].add_(loss, alpha=len(y))

@@ -25,8 +25,6 @@ Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size
 
 @dataclass(frozen=True)
 class Case:
-    """A scenario's workload on one backend and one device, with options."""
-
     selected: Selected
     backend: str
     device: Device
@@ -89,7 +87,7 @@ class Choices:
 
     def leaves_out(self, config: RunConfig, case: Case) -> bool:
         """Tell whether what a backend cannot do is one case less, and no failure."""
-        return any(variant.noted for variant, _ in variants.chosen(case.options))
+        return variants.has(case.options, "noted")
 
 
 PLAIN = Choices()
@@ -97,8 +95,6 @@ PLAIN = Choices()
 
 @dataclass(frozen=True)
 class Plan:
-    """What a run on a machine will measure."""
-
     config: RunConfig
     machine: Machine
     cases: list[Case]
@@ -160,7 +156,6 @@ def make(
 
 
 def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failure]]) -> list[str]:
-    """Say which columns that are no rows there are not, and which cards another one of their model stands for."""
     notices = [
         f"{case.column.label} is not measured: {failure.cause}; {failure.remedy}"
         for case, failure in failures
@@ -175,12 +170,12 @@ def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failu
     return list(dict.fromkeys(notices))
 
 
-def require_clear_numbers(cards: Sequence[str], shell: Mapping[str, str] = os.environ) -> None:
+def require_clear_numbers(cards: Sequence[str]) -> None:
     """Raise UsageError where the shell counts cards of several models in another order than ours, that of the bus."""
     variable, models = columns.VISIBILITY[0], dict.fromkeys(cards)
-    shown = shell.get(variable, "")
+    shown = os.environ.get(variable, "")
     is_counted = any(entry.strip().isdecimal() for entry in shown.split(","))
-    if is_counted and shell.get(columns.ORDER) != columns.BY_BUS and len(models) > 1:
+    if is_counted and os.environ.get(columns.ORDER) != columns.BY_BUS and len(models) > 1:
         raise UsageError(
             f"{variable}={shown} is ambiguous, because the GPUs differ ({', '.join(models)}): "
             f"without {columns.ORDER}, CUDA numbers the fastest first, kerasbench by the bus; give their UUIDs, which "
@@ -237,10 +232,8 @@ def _crossed(
             if selected.workload.large and device.kind == CPU and not selected.named:
                 continue
             for options in choices.options(config, backend, device, selected, processors):
-                labelled, protocol = (
-                    options.but(environment=environment.label or None),
-                    choices.protocol(config, options),
-                )
+                labelled = options.but(environment=environment.label or None)
+                protocol = choices.protocol(config, options)
                 case = Case(selected, backend, device, labelled, protocol, config.paired)
                 known = facts(case, processors)
                 if config.scenarios or all(variant.is_there(known) for variant, _ in variants.chosen(options)):
@@ -259,7 +252,6 @@ def _devices(config: RunConfig, environment: Environment, seen: Seen, choices: C
 
 
 def differing_keras(probes: Probes) -> list[str]:
-    """Say so where backends have different versions of keras: their columns then differ by more than the backend."""
     versions = {
         environment.backend: report.versions.get("keras", "")
         for environment, report in probes.items()
@@ -283,21 +275,13 @@ def _failure(
 
 def unsupported(case: Case, config: RunConfig, processors: int, choices: Choices = PLAIN) -> Failure | None:
     """Return why a case means nothing, by its workload or by its options on its device, None where it does."""
-    refusal = next(_refusals(case, config, processors, choices), None)
-    return Failure(Code.UNSUPPORTED, *refusal) if refusal else None
-
-
-def _refusals(case: Case, config: RunConfig, processors: int, choices: Choices) -> Iterator[tuple[str, str]]:
-    """Yield each cause with its remedy."""
-    workload, known = case.selected.workload, facts(case, processors)
-    if case.protocol.needs_training and workload.predicts_only:
+    if case.protocol.needs_training and case.selected.workload.predicts_only:
         cause = "the model is not trained, so it has no training steps to measure"
-        yield cause, "compile the model, and save it again; or soak: --for predict"
-    if refusal := choices.refusal(config, case.selected):
-        yield refusal
-    for variant, value in variants.chosen(case.options):
-        if refused := variant.refusal(value, known):
-            yield refused
+        return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again; or soak: --for predict")
+    known = facts(case, processors)
+    of_variants = (variant.refusal(value, known) for variant, value in variants.chosen(case.options))
+    refusal = choices.refusal(config, case.selected) or next(filter(None, of_variants), None)
+    return Failure(Code.UNSUPPORTED, *refusal) if refusal else None
 
 
 def facts(case: Case, processors: int) -> CaseFacts:
@@ -318,13 +302,11 @@ def facts(case: Case, processors: int) -> CaseFacts:
 
 def _nothing_there(probes: Probes, devices: Sequence[str]) -> str:
     missing = f"no device {' or '.join(devices)}" if devices else "no backend"
-    lines = [f"there is {missing} to measure on:"]
-    for environment, report in probes.items():
-        if isinstance(report, Failure):
-            lines.append(f"  {environment}: {report.cause}\n    {report.remedy}")
-        else:
-            lines.append(f"  {describe_probe(report)}")
-    return "\n".join([*lines, DOCTOR])
+    lines = (
+        f"{env}: {report.cause}\n    {report.remedy}" if isinstance(report, Failure) else describe_probe(report)
+        for env, report in probes.items()
+    )
+    return "\n  ".join([f"there is {missing} to measure on:", *lines]) + f"\n{DOCTOR}"
 
 
 def describe_probe(report: ProbeReport) -> str:

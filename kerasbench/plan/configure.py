@@ -17,8 +17,6 @@ from kerasbench.results.run import Effort, RunConfig
 from kerasbench.settings import Settings
 from kerasbench.variants.variant import Variant
 
-DATA: tuple[DataKind, ...] = get_args(DataKind)
-
 
 def configured(asked: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
     if asked.suite and asked.scenarios:
@@ -32,7 +30,7 @@ def configured(asked: Settings, kind: ProtocolKind, options: list[Options]) -> R
         options=options,
         effort=effort_of(asked, kind),
         seed=asked.seed,
-        data=parse.known("kind of data", asked.data, DATA),
+        data=parse.known("kind of data", asked.data, get_args(DataKind)),
         timeout_s=parse.duration_s(asked.timeout, "--timeout"),
         memory_limit_bytes=parse.size_bytes(asked.memory_limit),
         keep_env=variables.kept(asked.keep_env),

@@ -201,6 +201,6 @@ class Eta:
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 trial_s = sum(recent) / len(recent) if recent else guess_s
-                first = variants.prepares(case.options) and not recent  # a process before them fills the caches
+                first = variants.has(case.options, "prepares") and not recent  # a process before them fills the caches
                 total_s += trial_s * (first + max(0, rounds - self._rounds[case.key]))
         return total_s

@@ -1,7 +1,4 @@
-"""What a column is: a device as kerasbench names it, and options (compilation, precision, threads, size).
-
-And how CUDA devices are hidden or shown.
-"""
+"""What a column is: a device as kerasbench names it, and options; and how CUDA devices are hidden or shown."""
 
 import dataclasses
 import os
@@ -27,8 +24,6 @@ LABEL = re.compile(r"(?P<kind>cpu(?=$|:0$)|gpu)(:(?P<index>[0-9]{1,3}))?")
 
 @dataclass(frozen=True)
 class Device:
-    """One device of one backend."""
-
     platform: str  # what the backend calls it: cpu, cuda, rocm, mps, metal
     index: int = 0  # counts within the platform
     name: str = ""  # the chip, such as NVIDIA H200
@@ -169,7 +164,7 @@ class Options(Mapping[str, Value]):
 
     @property
     def unsized(self) -> "Options":
-        """The same outside of a sweep: what the cases of a series have in common."""
+        """What the cases of a series have in common."""
         return self.but(batch=None, width=None) if self.size else self  # nearly always itself
 
     @property

@@ -19,7 +19,7 @@ UNFIT = re.compile(r"[^\w.-]")  # letters and digits of all scripts are fit
 
 @dataclass(frozen=True)
 class Input:
-    """The shape of one input, as ``--input tokens=128:int32`` has it."""
+    """As ``--input tokens=128:int32`` has it."""
 
     name: str  # empty for the only input
     shape: list[int]  # without the samples, or with 1 for them
@@ -72,10 +72,8 @@ def too_few_executions(steps_per_epoch: int, steps_per_execution: int) -> str:
     """Say that an epoch that is not counted as a whole has too few executions for slices; empty where it has enough."""
     if counts_epochs(steps_per_epoch) or not counts_epochs(steps_per_epoch // steps_per_execution):
         return ""
-    return (
-        f"an epoch has {steps_per_epoch} steps: too few for {MIN_STEPS_FOR_SLICES} executions of "
-        f"{steps_per_execution} steps"
-    )
+    needed = f"{MIN_STEPS_FOR_SLICES} executions of {steps_per_execution} steps"
+    return f"an epoch has {steps_per_epoch} steps: too few for {needed}"
 
 
 TURNS_FOR_ONE = 9  # of a column in a long block, for one of its control, which is to stay as fresh as it was
@@ -135,8 +133,6 @@ class Protocol:
 
 @dataclass(frozen=True)
 class TrialRequest:
-    """Measure one trial."""
-
     scenario: str
     file: str  # a scenario's, a saved model's, or a name such as keras.applications.ResNet50
     file_hash: str

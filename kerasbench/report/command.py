@@ -47,7 +47,7 @@ def rounds_of(config: RunConfig) -> Iterator[str]:
 
 def _options(options: Sequence[Options]) -> Iterator[str]:
     for variant in variants.ALL:
-        values = list(dict.fromkeys(variant.of(option) for option in options))
+        values = list(dict.fromkeys(option.get(variant.name) for option in options))
         if variant.option is None or values == [None]:
             continue
         yield variant.option.flag

@@ -20,46 +20,24 @@ from kerasbench.variants.variant import Variant
 PACKAGE = Path(__file__).parents[1]
 LENGTH = 12  # hexadecimal digits: two of a million versions are alike once in 500 times
 
-EVERY_COLUMN = (
+FOLDERS = {
     # What a child runs in a trial, and what a scenario file imports there.
-    "worker/__main__.py",
-    "worker/serve.py",
-    "worker/trial.py",
-    "worker/resolve.py",
-    "worker/source.py",
-    "worker/saved.py",
-    "worker/train.py",
-    "worker/parts.py",
-    "worker/predict.py",
-    "worker/clock.py",
-    "worker/usage.py",
-    "worker/pipe.py",
-    "worker/checks.py",
-    "worker/failure.py",
-    "runners/__init__.py",
-    "runners/keras.py",
-    "runners/weights.py",
-    "runners/layers.py",
-    "runners/feed.py",
-    "runners/inputs.py",
-    "backends/__init__.py",
-    "scenario.py",
-    "variants/__init__.py",
-    "datasets.py",
+    "worker": "__main__ serve trial resolve source saved train parts predict clock usage pipe checks failure",
+    "runners": "__init__ keras weights layers feed inputs",
+    "backends": "__init__",
+    "variants": "__init__",
     # What is asked of a child, with the defaults of its protocol, and what it answers.
-    "protocol/columns.py",
-    "protocol/stages.py",
-    "protocol/requests.py",
-    "protocol/messages.py",
-    "protocol/measurement.py",
+    "protocol": "columns stages requests messages measurement",
     # What a child is started with, and how it is kept still until its turn; in which order turns come, until when, how
     # much each child does in them, and which of its slices do not count because others took too much of the machine.
-    "processes/block.py",
-    "processes/process.py",
-    "processes/variables.py",
-    "runs/turns.py",
-    "runs/sizes.py",
-    "host/load.py",
+    "processes": "block process variables",
+    "runs": "turns sizes",
+    "host": "load",
+}
+EVERY_COLUMN = (
+    "scenario.py",
+    "datasets.py",
+    *(f"{folder}/{name}.py" for folder, names in FOLDERS.items() for name in names.split()),
 )
 BACKEND = "backends/{backend}.py"
 VARIANT = "variants/{}.py"  # by the name of the choice; and the files that it names

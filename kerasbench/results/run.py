@@ -129,7 +129,8 @@ class ScenarioFacts:
     suite: str | None = None  # the built-in one that it is part of, empty for one's own; None: not recorded
 
     def source(self, column: Column) -> tuple[str, str]:
-        return self.file_hash, self.baselines.get(column.backend, "") if variants.replaces(column.options) else ""
+        baseline = self.baselines.get(column.backend, "") if variants.has(column.options, "replaces") else ""
+        return self.file_hash, baseline
 
 
 class Group(NamedTuple):

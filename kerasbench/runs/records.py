@@ -81,7 +81,7 @@ def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str
         data=config.data,
         protocol=protocol,
         options=case.options,
-        baseline_hash=entry.baselines[case.backend] if variants.replaces(case.options) else "",
+        baseline_hash=entry.baselines[case.backend] if variants.has(case.options, "replaces") else "",
         model_config=entry.model_config,
         caches=caches,
     )

@@ -151,8 +151,9 @@ class Rounds:
         Those that did not fit follow, with one that was measured already, by way of which ratios can be taken. Where a
         block had a single column, even two do not fit: the others follow one by one, as crowded ones do.
         """
-        for case in [case for case in row.alive if variants.prepares(case.options) and case.key not in self._caches]:
-            self._fill_caches(row, case, index)
+        for case in [case for case in row.alive if variants.has(case.options, "prepares")]:
+            if case.key not in self._caches:
+                self._fill_caches(row, case, index)
         left, reference, together = list(row.alive), list[Case](), True
         while left:
             beside = [case for case in left if together and case.key not in row.crowded]

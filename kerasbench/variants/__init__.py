@@ -6,22 +6,16 @@ The parent imports these modules too: frameworks and NumPy are imported inside o
 import importlib
 import pkgutil
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import APART, Column, Options, Value
 from kerasbench.runners import Runner
 from kerasbench.variants.variant import Variant
 
-_modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
-ALL: tuple[Variant[Any], ...] = tuple(
-    thing()
-    for module in _modules
-    for thing in vars(module).values()
-    if isinstance(thing, type)
-    and issubclass(thing, Variant)
-    and thing.__module__ == module.__name__ != Variant.__module__
-)
+for _file in pkgutil.iter_modules(__path__):
+    importlib.import_module(f"{__name__}.{_file.name}")
+ALL: tuple[Variant[Any], ...] = tuple(kind() for kind in Variant.__subclasses__())
 BY_NAME: Mapping[str, Variant[Any]] = {variant.name: variant for variant in ALL}
 # By name, of which types a value in a file may be.
 TAKES: Mapping[str, tuple[type, ...]] = {
@@ -29,7 +23,7 @@ TAKES: Mapping[str, tuple[type, ...]] = {
     "control": (bool,),
     "environment": (str,),
     "width": (int, float),
-    **{variant.name: variant.takes for variant in ALL},
+    **{variant.name: (variant.takes,) for variant in ALL},
 }
 
 
@@ -38,18 +32,14 @@ def chosen(options: Options) -> Iterator[tuple[Variant[Any], Any]]:
         yield BY_NAME[name], value
 
 
-def _is(options: Options, trait: str) -> bool:
+def has(options: Options, trait: Literal["keeps_memory", "noted", "prepares", "replaces"]) -> bool:
+    """Tell whether a variant of a column is like that."""
     return any(getattr(variant, trait) for variant, _ in chosen(options))
 
 
 def competes(column: Column) -> bool:
-    """Tell whether it is asked of a column if it is the fastest: not of what repeats another, nor of a baseline."""
+    """Tell whether it is asked of a column if it is the fastest."""
     return not column.options.control and all(variant.competes for variant, _ in chosen(column.options))
-
-
-def replaces(options: Options) -> bool:
-    """Tell whether a file of its own is measured in place of the Keras model."""
-    return _is(options, "replaces")
 
 
 def runner(options: Options) -> type[Runner]:
@@ -57,14 +47,6 @@ def runner(options: Options) -> type[Runner]:
     from kerasbench.runners.keras import KerasRunner
 
     return next((variant.runner() for variant, _ in chosen(options) if variant.replaces), KerasRunner)
-
-
-def prepares(options: Options) -> bool:
-    return _is(options, "prepares")
-
-
-def keeps_memory(options: Options) -> bool:
-    return _is(options, "keeps_memory")
 
 
 def pinned(options: Options) -> int | None:
@@ -89,7 +71,6 @@ def unrepeated(options: Options) -> Options:
 
 def of_file(values: Mapping[str, Any]) -> Options:
     """Return what a file says of a column; raise ValueError for what no column can have."""
-    options: dict[str, Value] = {}
     if not isinstance(values, dict):
         raise ValueError("no object says what is chosen for a configuration")
     for name, value in values.items():
@@ -97,13 +78,11 @@ def of_file(values: Mapping[str, Any]) -> Options:
             raise ValueError(f"no configuration has {name[:40]!r}")
         if value is not None and type(value) not in TAKES[name]:
             raise ValueError(f"{name} cannot be {str(value)[:40]!r}")
-        if not _is_default(name, value):
-            options[name] = value
-    return Options(**options)
+    return Options(**{name: value for name, value in values.items() if not _is_default(name, value)})
 
 
-def _is_default(name: str, value: Any) -> bool:
-    variant = BY_NAME.get(name)
-    if name in APART or variant is None or variant.added:
+def _is_default(name: str, value: Value | None) -> bool:
+    """Tell whether a value, which older files have of all options, says nothing."""
+    if name in APART or BY_NAME[name].added:
         return value is None or value is False or value == ""
-    return value is None or variant.words.get(value, value) is None
+    return BY_NAME[name].words.get(str(value), value) is None

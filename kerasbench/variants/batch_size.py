@@ -8,7 +8,6 @@ TIMES = (4, 16)  # the workload's
 
 class BatchSize(Variant[int]):
     name = "batch_size"
-    takes = (int,)
     tried, trains, batches = False, True, True
     changes = "A larger batch changes how the model learns: compare accuracy after as many epochs first."
 
@@ -20,5 +19,5 @@ class BatchSize(Variant[int]):
         steps, batch = facts.workload.steps, facts.workload.batch
         return [] if counts_epochs(steps) else [times * batch for times in TIMES if times <= steps]
 
-    def lines(self, value: int, backend: str, processors: str) -> list[Written]:
-        return [Written(FIT, f"model.fit(..., batch_size={value})")]
+    def written(self, value: int, backend: str, processors: str) -> Written:
+        return FIT, f"model.fit(..., batch_size={value})"

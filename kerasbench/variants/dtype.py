@@ -3,10 +3,9 @@
 from typing import ClassVar
 
 from kerasbench.backends import Backend
-from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.columns import APPLE, CPU, Device
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import SCRIPT, CaseFacts, OptionSpec, Refusal, Variant, Written
+from kerasbench.variants.variant import SCRIPT, CaseFacts, Refusal, Variant, Written
 
 WIDE = "float64"
 POLICIES = ("float32", "float16", "bfloat16", WIDE, "mixed_float16", "mixed_bfloat16")
@@ -14,20 +13,11 @@ POLICIES = ("float32", "float16", "bfloat16", WIDE, "mixed_float16", "mixed_bflo
 
 class Dtype(Variant[str]):
     name = "dtype"
-    option = OptionSpec(
-        "--dtype POLICY",
-        COLUMNS,
-        "float32 (default), mixed_float16, mixed_bfloat16, ...",
-        TABLES,
-        ("float32", "mixed_float16", "mixed_bfloat16"),
-    )
+    metavar = "POLICY"
+    help = "float32 (default), mixed_float16, mixed_bfloat16, ..."
     words: ClassVar = {name: name for name in POLICIES}
-    takes = (str,)
     tried, crossed = False, True
     changes = "A dtype of fewer digits changes the results: compare accuracy before you take it."
-
-    def said(self, value: str, backend: str) -> str:
-        return value
 
     def refusal(self, value: str, facts: CaseFacts) -> Refusal:
         if value == WIDE and facts.device.platform in APPLE:
@@ -37,8 +27,8 @@ class Dtype(Variant[str]):
     def candidates(self, facts: CaseFacts) -> list[str]:
         return ["mixed_bfloat16" if facts.device.kind == CPU else "mixed_float16"]
 
-    def lines(self, value: str, backend: str, processors: str) -> list[Written]:
-        return [Written(SCRIPT, f'keras.config.set_dtype_policy("{value}")')]
+    def written(self, value: str, backend: str, processors: str) -> Written:
+        return SCRIPT, f'keras.config.set_dtype_policy("{value}")'
 
     def variables(self, value: str, backend: Backend, folder: str) -> dict[str, str]:
         return backend.WIDE if value == WIDE else {}

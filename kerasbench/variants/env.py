@@ -5,21 +5,15 @@ import re
 from collections.abc import Sequence
 
 from kerasbench.backends import Backend
-from kerasbench.names import COLUMNS, TABLES
-from kerasbench.variants.variant import SHELL, CaseFacts, OptionSpec, Refusal, Variant, Written
+from kerasbench.variants.variant import SHELL, CaseFacts, Refusal, Variant, Written
 
 ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\x21-\x7e]*")
 
 
 class Env(Variant[str]):
     name = "env"
-    option = OptionSpec(
-        "--env NAME=VALUE",
-        COLUMNS,
-        "Environment variable of the trials; of several values each is a configuration: NAME=a,b.",
-        TABLES,
-    )
-    takes = (str,)
+    metavar = "NAME=VALUE"
+    help = "Environment variable of the trials; of several values each is a configuration: NAME=a,b."
 
     def parse(self, words: Sequence[str]) -> list[str | None]:
         by_name: dict[str, list[str]] = {}
@@ -31,17 +25,14 @@ class Env(Variant[str]):
                 raise ValueError(f"takes NAME=VALUE, or NAME=a,b, without spaces, not {word!r}")
         return [" ".join(values) for values in itertools.product(*by_name.values())]
 
-    def said(self, value: str, backend: str) -> str:
-        return value
-
     def refusal(self, value: str, facts: CaseFacts) -> Refusal:
         taken = sorted(facts.reserved & set(self.variables(value, facts.backend, "")))
         if not taken:
             return None
         return f"kerasbench sets {', '.join(taken)} itself, for each trial", f"leave out --env {taken[0]}=..."
 
-    def lines(self, value: str, backend: str, processors: str) -> list[Written]:
-        return [Written(SHELL, f"export {value}")]
+    def written(self, value: str, backend: str, processors: str) -> Written:
+        return SHELL, f"export {value}"
 
     def variables(self, value: str, backend: Backend, folder: str) -> dict[str, str]:
         return dict(pair.split("=", 1) for pair in value.split(" "))

@@ -3,25 +3,18 @@
 from typing import ClassVar
 
 from kerasbench.backends import Backend
-from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.columns import CPU, CUDA, IEEE, Device
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import CaseFacts, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import CaseFacts, Refusal, Variant
 
 TF32, AS_THE_FRAMEWORK = "tf32", "framework-default"
 
 
 class Fp32(Variant[str]):
     name = "fp32"
-    option = OptionSpec(
-        "--fp32 MODE",
-        COLUMNS,
-        "Precision of float32 matrix multiplications on a GPU: ieee (default), tf32 or framework-default.",
-        TABLES,
-        (IEEE, TF32, AS_THE_FRAMEWORK),
-    )
+    metavar = "MODE"
+    help = "Precision of float32 matrix multiplications on a GPU: ieee (default), tf32 or framework-default."
     words: ClassVar = {IEEE: None, TF32: TF32, AS_THE_FRAMEWORK: AS_THE_FRAMEWORK}
-    takes = (str,)
 
     def said(self, value: str, backend: str) -> str:
         return f"fp32 {value}"

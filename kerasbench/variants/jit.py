@@ -3,24 +3,18 @@
 from typing import Any, ClassVar
 
 from kerasbench.backends import Backend
-from kerasbench.names import BISECT, COLUMNS, RUN, SWEEP, VERSUS
+from kerasbench.names import BISECT, RUN, SWEEP, VERSUS
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import COMPILE, CaseFacts, OptionSpec, Refusal, Variant, Written
+from kerasbench.variants.variant import COMPILE, CaseFacts, Refusal, Variant, Written
 
 SWITCHES = {"jax": "jit", "tensorflow": "XLA", "torch": "torch.compile"}
 
 
 class Jit(Variant[bool]):
     name = "jit"
-    option = OptionSpec(
-        "--jit default|on|off",
-        COLUMNS,
-        "Compile the step: on, off, or default (what each backend does).",
-        (RUN, SWEEP, VERSUS, BISECT),
-        ("default", "on", "off"),
-    )
+    metavar, commands = "default|on|off", (RUN, SWEEP, VERSUS, BISECT)
+    help = "Compile the step: on, off, or default (what each backend does)."
     words: ClassVar = {"default": None, "on": True, "off": False}
-    takes = (bool,)
     tried, crossed = True, True
 
     def said(self, value: bool, backend: str) -> str:
@@ -28,13 +22,13 @@ class Jit(Variant[bool]):
         return switch if value else f"no {switch}"
 
     def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
-        return facts.backend.no_jit(facts.device) if value else None
+        return facts.backend.NO_JIT.get(facts.device.platform) if value else None
 
     def candidates(self, facts: CaseFacts) -> list[bool]:
         return [True] if facts.backend.OTHER_JIT else []
 
-    def lines(self, value: bool, backend: str, processors: str) -> list[Written]:
-        return [Written(COMPILE, f"jit_compile={value}")]
+    def written(self, value: bool, backend: str, processors: str) -> Written:
+        return COMPILE, f"jit_compile={value}"
 
     def first_steps(self, value: bool, backend: Backend) -> int:
         return 2 if value and backend.COMPILES_AGAIN else 1

@@ -3,10 +3,9 @@
 from typing import ClassVar
 
 from kerasbench.backends import Backend
-from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.columns import CPU, has_glibc
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import SHELL, CaseFacts, OptionSpec, Refusal, Variant, Written
+from kerasbench.variants.variant import SHELL, CaseFacts, Refusal, Variant, Written
 
 KEEP = "keep"
 # How glibc's malloc keeps what a program has freed. By itself it maps large blocks one by one, gives the end of its
@@ -16,15 +15,9 @@ KEEPS_MEMORY = {"MALLOC_MMAP_MAX_": "0", "MALLOC_TRIM_THRESHOLD_": str(16 << 30)
 
 class Malloc(Variant[str]):
     name = "malloc"
-    option = OptionSpec(
-        "--malloc default|keep",
-        COLUMNS,
-        "Freed memory on a CPU: default (returned to the system) or keep (kept by the process; Linux with glibc).",
-        TABLES,
-        ("default", KEEP),
-    )
+    metavar = "default|keep"
+    help = "Freed memory on a CPU: default (returned to the system) or keep (kept by the process; Linux with glibc)."
     words: ClassVar = {"default": None, KEEP: KEEP}
-    takes = (str,)
     tried, repeats, keeps_memory = True, True, True
 
     def said(self, value: str, backend: str) -> str:
@@ -38,8 +31,8 @@ class Malloc(Variant[str]):
     def candidates(self, facts: CaseFacts) -> list[str]:
         return [KEEP] if facts.backend.RETURNS_MEMORY and self.refusal(KEEP, facts) is None else []
 
-    def lines(self, value: str, backend: str, processors: str) -> list[Written]:
-        return [Written(SHELL, f"export {' '.join(f'{name}={text}' for name, text in KEEPS_MEMORY.items())}")]
+    def written(self, value: str, backend: str, processors: str) -> Written:
+        return SHELL, f"export {' '.join(f'{name}={text}' for name, text in KEEPS_MEMORY.items())}"
 
     def variables(self, value: str, backend: Backend, folder: str) -> dict[str, str]:
         return KEEPS_MEMORY

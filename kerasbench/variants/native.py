@@ -1,19 +1,12 @@
 """``--native``: the scenario's native baseline, in the backend's own framework, without Keras."""
 
-from kerasbench.names import RUN, WHAT
 from kerasbench.runners import Runner
-from kerasbench.variants.variant import Beside, CaseFacts, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import Beside, CaseFacts, Refusal, Variant
 
 
 class Native(Variant[bool]):
     name = "native"
-    option = OptionSpec(
-        "--native",
-        WHAT,
-        "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?",
-        (RUN,),
-    )
-    takes = (bool,)
+    help = "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?"
     added, competes, replaces = True, False, True
     files = ("runners/baseline.py", "native/__init__.py", "native/{backend}.py")
     drops = ("steps_per_execution",)  # the loop of a baseline is its own

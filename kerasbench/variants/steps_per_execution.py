@@ -3,23 +3,16 @@
 from itertools import pairwise
 from typing import Any
 
-from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.protocol.requests import too_few_executions
-from kerasbench.variants.variant import COMPILE, CaseFacts, OptionSpec, Refusal, Variant, Written
+from kerasbench.variants.variant import COMPILE, CaseFacts, Refusal, Variant, Written
 
 TRIED = (8, 32)
 
 
 class StepsPerExecution(Variant[int]):
     name = "steps_per_execution"
-    option = OptionSpec(
-        "--steps-per-execution N",
-        COLUMNS,
-        "Training steps in one execution, as in compile(). Default: the model's own.",
-        TABLES,
-    )
-    takes = (int,)
+    metavar, help = "N", "Training steps in one execution, as in compile(). Default: the model's own."
     tried, crossed, trains = True, True, True
     changes = (
         "With several steps per execution, Keras calls per-batch callbacks less often. "
@@ -39,8 +32,8 @@ class StepsPerExecution(Variant[int]):
             return []
         return [size for fewer, size in pairwise((1, *TRIED)) if fewer < facts.workload.steps]
 
-    def lines(self, value: int, backend: str, processors: str) -> list[Written]:
-        return [Written(COMPILE, f"{self.name}={value}")]
+    def written(self, value: int, backend: str, processors: str) -> Written:
+        return COMPILE, f"{self.name}={value}"
 
     def on_model(self, value: int, model: Any, backend: str) -> Refusal:
         model.steps_per_execution = value

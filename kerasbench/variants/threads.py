@@ -3,23 +3,20 @@
 import os
 from pathlib import Path
 
+from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.names import COLUMNS, TABLES
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.text import count, parse_ranges
-from kerasbench.variants.variant import SCRIPT, SHELL, START, CaseFacts, OptionSpec, Refusal, Variant, Written
+from kerasbench.variants.variant import SCRIPT, SHELL, START, CaseFacts, Refusal, Variant, Written
 
 CPUS = Path("/sys/devices/system/cpu")
 TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
-EXPORT = {"jax": "NPROC", "torch": "OMP_NUM_THREADS"}
-ELSE = "tf.config.threading.set_intra_op_parallelism_threads({})"
 
 
 class Threads(Variant[int]):
     name = "threads"
-    option = OptionSpec("--threads N", COLUMNS, "CPU cores that a trial may use. Default: all.", TABLES)
-    takes = (int,)
+    metavar, help = "N", "CPU cores that a trial may use. Default: all."
     tried, pins = True, True
 
     def said(self, value: int, backend: str) -> str:
@@ -34,13 +31,13 @@ class Threads(Variant[int]):
     def candidates(self, facts: CaseFacts) -> list[int]:
         return [facts.processors // 2] if facts.device.kind == CPU and facts.processors > 1 else []
 
-    def lines(self, value: int, backend: str, processors: str) -> list[Written]:
+    def written(self, value: int, backend: str, processors: str) -> Written:
         if processors:  # each a core of its own: their numbers need not follow each other
-            return [Written(START, f"taskset --cpu-list {processors} python your_script.py")]
+            return START, f"taskset --cpu-list {processors} python your_script.py"
         # No program keeps a script on some CPU cores (macOS).
-        if variable := EXPORT.get(backend):
-            return [Written(SHELL, f"export {variable}={value}")]
-        return [Written(SCRIPT, ELSE.format(value))]
+        if variable := backends.get(backend).THREADS:
+            return SHELL, f"export {variable}={value}"
+        return SCRIPT, f"tf.config.threading.set_intra_op_parallelism_threads({value})"
 
     def variables(self, value: int, backend: Backend, folder: str) -> dict[str, str]:
         return {backend.THREADS: str(value)} if backend.THREADS else {}

@@ -1,18 +1,16 @@
 """What a variant is: a choice that makes a column. All that is special about one is in its file."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast
+from dataclasses import KW_ONLY, dataclass
+from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args
 
 from kerasbench.backends import Backend
-from kerasbench.names import MEASURING
+from kerasbench.names import COLUMNS, MEASURING, RUN, TABLES, WHAT
 from kerasbench.protocol.columns import Device, Options, Value
 from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.protocol.requests import Protocol
 from kerasbench.runners import Runner
-
-if TYPE_CHECKING:
-    from kerasbench.protocol.measurement import Resolved, Usage
-    from kerasbench.protocol.requests import Protocol
 
 V = TypeVar("V", bound=Value)
 Refusal = tuple[str, str] | None  # cause and remedy
@@ -20,13 +18,16 @@ Refusal = tuple[str, str] | None  # cause and remedy
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """How an option is written and described. Its name in Python is that of its field, or of its variant."""
+    """Its name in Python is that of its field, or of its variant."""
 
     usage: str  # the flag, and what its value is called
     group: str
     help: str
     commands: tuple[str, ...] = MEASURING  # that take it
     offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
+    _: KW_ONLY
+    many: bool = False  # it takes several values
+    default: object = None  # of one that takes one
 
     @property
     def flag(self) -> str:
@@ -46,7 +47,7 @@ class CaseFacts(NamedTuple):
     options: Options
     label: str  # of the workload
     workload: WorkloadDescription
-    protocol: "Protocol"
+    protocol: Protocol
     baselines: Collection[str]  # backends that have one
     processors: int
     reserved: frozenset[str] = frozenset()  # variables that kerasbench sets or heeds itself
@@ -66,13 +67,8 @@ class Beside(NamedTuple):
     field: str = ""  # and which number of the configuration in force is in it
 
 
-class Written(NamedTuple):
-    """What somebody writes in order to have a choice outside of kerasbench."""
-
-    place: int
-    text: str
-
-
+# What somebody writes in order to have a choice outside of kerasbench, and its place among all that is written.
+Written = tuple[int, str] | None
 SHELL, START, SCRIPT, COMPILE, FIT = range(5)  # in this order; what belongs to ``compile`` becomes one line
 
 
@@ -84,9 +80,13 @@ class Variant(Generic[V]):
     """
 
     name: ClassVar[str]  # in files, in Python and, with dashes, in labels
-    option: ClassVar[OptionSpec | None] = None  # None: no command offers it by itself
+    takes: ClassVar[type]  # of its values
     words: ClassVar[Mapping[str, Any]] = {}  # what a shell says for each value; None: the default
-    takes: ClassVar[tuple[type, ...]]  # types of values that a file may hold
+
+    # Its option.
+    help: ClassVar[str] = ""  # empty: no command offers it by itself
+    metavar: ClassVar[str] = ""  # what its value is called; empty: it is there or not
+    commands: ClassVar[tuple[str, ...]] = TABLES
 
     # What a column with it is like.
     added: ClassVar[bool] = False  # asked for, such columns stand beside all others, and nothing is crossed with it
@@ -109,13 +109,20 @@ class Variant(Generic[V]):
     trains: ClassVar[bool] = False  # it is about training alone
     changes: ClassVar[str] = ""  # what it changes besides time
 
+    def __init_subclass__(cls) -> None:
+        (cls.takes,) = get_args(vars(cls)["__orig_bases__"][0])
+
     @property
     def flag(self) -> str:
         """Its name as a word of a shell, without dashes before it."""
         return self.name.replace("_", "-")
 
-    def of(self, options: Options) -> V | None:
-        return cast("V | None", options.get(self.name))
+    @property
+    def option(self) -> OptionSpec | None:
+        group, commands = (WHAT, (RUN,)) if self.added else (COLUMNS, self.commands)
+        usage = f"--{self.flag} {self.metavar}".rstrip()
+        kind = {"many": True} if self.metavar else {"default": False}
+        return OptionSpec(usage, group, self.help, commands, tuple(self.words), **kind) if self.help else None
 
     def parse(self, words: Sequence[str]) -> list[V | None]:
         """Return what words mean that are not in ``words``; raise ValueError for one that means nothing."""
@@ -132,7 +139,7 @@ class Variant(Generic[V]):
 
     def said(self, value: V, backend: str) -> str:
         """Return how a sentence calls the column: ``2 threads``."""
-        raise NotImplementedError
+        return str(value)
 
     def refusal(self, value: V, facts: CaseFacts) -> Refusal:
         """Return why it cannot be had, and what to do; None where it can."""
@@ -146,9 +153,9 @@ class Variant(Generic[V]):
         """Return the values that ``fastest`` tries."""
         return []
 
-    def lines(self, value: V, backend: str, processors: str) -> list[Written]:
-        """Return what to write for it. ``processors``: those that it ran on, if there is a list of them."""
-        return []
+    def written(self, value: V, backend: str, processors: str) -> Written:
+        """``processors``: those that it ran on, if there is a list of them."""
+        return None
 
     def variables(self, value: V, backend: Backend, folder: str) -> dict[str, str]:
         """Return the environment variables of the child. ``folder``: that of compiled programs."""
@@ -172,6 +179,6 @@ class Variant(Generic[V]):
         """In the child, on a compiled Keras model that was not run yet; return why that cannot be."""
         return None
 
-    def ran_as(self, value: V, resolved: "Resolved", usage: "Usage") -> str:
+    def ran_as(self, value: V, resolved: Resolved, usage: Usage) -> str:
         """Return what was in force instead; empty: it was as asked."""
         return ""

@@ -1,20 +1,13 @@
 """``--warm-cache``: the column finds what earlier processes of the run have compiled."""
 
 from kerasbench.backends import Backend
-from kerasbench.names import RUN, WHAT
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import Beside, CaseFacts, OptionSpec, Refusal, Variant
+from kerasbench.variants.variant import Beside, CaseFacts, Refusal, Variant
 
 
 class WarmCache(Variant[bool]):
     name = "warm_cache"
-    option = OptionSpec(
-        "--warm-cache",
-        WHAT,
-        "Also measure with a warm compilation cache: how much earlier does the first step end?",
-        (RUN,),
-    )
-    takes = (bool,)
+    help = "Also measure with a warm compilation cache: how much earlier does the first step end?"
     added, competes, repeats, prepares, noted, cold = True, False, True, True, True, True
     files = ("worker/caches.py",)
     beside = Beside(
@@ -38,7 +31,7 @@ class WarmCache(Variant[bool]):
         return None if is_compiled else facts.backend.UNCACHED
 
     def variables(self, value: bool, backend: Backend, folder: str) -> dict[str, str]:
-        return backend.keeping(folder)
+        return {name: text.format(caches=folder) for name, text in backend.KEEPING.items()}
 
     def ran_as(self, value: bool, resolved: Resolved, usage: Usage) -> str:
         return "nothing that an earlier process had compiled" if resolved.cached == 0 else ""

@@ -145,7 +145,7 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     card = card_share_reader(request.card, request.neighbours)
     lasts = request.protocol.lasts
     counts = lasts and request.device.kind == GPU
-    on_device = partial(backends.get(request.backend).live_device_bytes, request.device) if counts else None
+    on_device = partial(backends.get(request.backend).device_bytes, request.device, peak=False) if counts else None
     meter = Meter(counters_reader(), card=card, on_device=on_device, lasts=lasts)
     trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
     for phase in phases_of(request.protocol, trial.runner.feed.workload, trial.trains):
@@ -173,7 +173,7 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
         backend.configure(request.device)
         if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.lasts:
             backend.flush_subnormals()  # a long block shows what a long training is like without
-        pipe.peak_device_bytes = lambda: backend.peak_device_bytes(request.device)
+        pipe.peak_device_bytes = lambda: backend.device_bytes(request.device, peak=True)
         for variant, value in variants.chosen(request.options):
             variant.apply(value, backend, request.device)
         runner.wake()
@@ -334,11 +334,11 @@ def finish(trial: Bench, findings: PartialMeasurement) -> None:
         if not request.fills_caches:
             checks.check_options(request.options, findings.resolved, _usage(findings))
         findings.peak_rss_bytes = peak_rss_bytes()
-        findings.peak_device_bytes = backend.peak_device_bytes(request.device)
+        findings.peak_device_bytes = backend.device_bytes(request.device, peak=True)
         if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read
             findings.vanishing = runner.vanishing()
     if trial.trains and request.protocol.agenda.trains:
-        findings.fallbacks = backend.fallbacks(lambda: train.first_step(runner))
+        findings.fallbacks = backend.fallbacks(lambda: train.first_step(runner)) if backend.fallbacks else {}
 
 
 def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:

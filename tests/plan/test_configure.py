@@ -75,16 +75,8 @@ def test_settings_are_what_a_run_is_configured_by(said: Settings, asked: RunConf
             ("run", Settings(choices={"threads": [word]}), "--threads takes whole numbers from 1 on")
             for word in ("0", "-1", "two")
         ),
-        (
-            "run",
-            Settings(choices={"warm_cache": [""]}, quick=True),
-            "about the first step, which --quick does not",
-        ),
-        (
-            "run",
-            Settings(choices={"warm_cache": [""]}, protocol="published"),
-            "which --protocol published does not",
-        ),
+        ("run", Settings(choices={"warm_cache": [""]}, quick=True), "about the first step, which --quick does not"),
+        ("run", Settings(choices={"warm_cache": [""]}, protocol="published"), "which --protocol published does not"),
     ],
 )
 def test_what_means_nothing_is_refused(mode: str, said: Settings, complaint: str) -> None:

@@ -12,21 +12,7 @@ from kerasbench.scenario import NAME_PATTERN
 from tests import made
 
 DEVICE = Device("cuda", 1, "NVIDIA H200 ± «1»\n")
-OPTIONS = Options(
-    jit=False,
-    dtype="mixed_float16",
-    fp32="tf32",
-    threads=2,
-    batch=64,
-    width=0.5,
-    native=True,
-    control=True,
-    environment="keras-3.14",
-    steps_per_execution=8,
-    batch_size=128,
-    warm_cache=True,
-    malloc="keep",
-)
+OPTIONS = Options(jit=False, dtype="mixed_float16", threads=2, width=0.5, control=True, environment="keras-3.14")
 MODEL = ModelConfig([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9)
 PROTOCOL = requests.Protocol("published", parts=True, sizes=made.SIZES)
 TRIAL = requests.TrialRequest(

@@ -20,7 +20,7 @@ def test_one_more_file_among_the_backends_is_one_more_column(faults: Path, tmp_p
     package = tmp_path / "kerasbench"  # a copy in which there is one more
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(PACKAGE.parent / "results" / "published", package / "published")  # as in a wheel
-    counts = f"\n\ndef peak_device_bytes(device):\n    return {PEAK_BYTES}\n"  # as a card's counter would
+    counts = f"\n\ndef device_bytes(device, peak):\n    return {PEAK_BYTES}\n"  # as a card's counter would
     (package / "backends" / f"{NAME}.py").write_text((PACKAGE / "backends" / "jax.py").read_text() + counts)
     options = ["--scenario", str(faults / "fine.py"), "--backend", NAME, "--device", "cpu", "--quick"]
     command = whole_command.command(tmp_path, *options, "--results", str(tmp_path / "results"))

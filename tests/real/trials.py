@@ -56,7 +56,7 @@ def run(
     if model_config is not None:
         said = {"model_config": model_config, "workload": model_config.workload}
         different |= said | {"file_hash": source_hash(file, model_config)}
-    if variants.replaces(options):
+    if variants.has(options, "replaces"):
         different["baseline_hash"] = catalog.baselines(file)[backend]
     (outcome,) = together([member(file, backend, python, memory_bytes, options=options, **different)], kept=kept)
     return outcome

@@ -147,7 +147,7 @@ def test_a_baseline_is_asked_for_by_the_hash_of_its_file_and_the_record_keeps_it
     chosen = made.changed(made.selected(), entry={"baselines": {"torch": "hash of its baseline"}})
     worker = FakeWorker()
     record = run(store, worker, *(Case(chosen, "torch", made.CPU, Options(native=native)) for native in (None, True)))
-    asked = {variants.replaces(request.options): request.baseline_hash for request in worker.requests}
+    asked = {variants.has(request.options, "replaces"): request.baseline_hash for request in worker.requests}
     assert asked == {False: "", True: "hash of its baseline"}
     assert record.scenarios[0].baselines == {"torch": "hash of its baseline"}
 
@@ -340,9 +340,9 @@ def test_a_first_process_fills_the_caches_that_a_case_s_trials_find_and_they_go_
     assert worker.blocks[0] == ["jax"]
     assert [request.fills_caches for request in worker.requests] == [True] + [False] * 6
     assert worker.requests[0].protocol.warmup_max_ns == 0
-    (folder,) = {request.caches for request in worker.requests if variants.prepares(request.options)}
+    (folder,) = {request.caches for request in worker.requests if variants.has(request.options, "prepares")}
     assert folder and not Path(folder).exists()
-    assert {request.caches for request in worker.requests if not variants.prepares(request.options)} == {""}
+    assert {request.caches for request in worker.requests if not variants.has(request.options, "prepares")} == {""}
     assert [trial.failure for trial in record.trials] == [None] * 6
 
 

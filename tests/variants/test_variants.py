@@ -59,6 +59,7 @@ NOTHING_COMPILED = "torch compiles nothing without --jit on, so it leaves no cac
     [
         ("tensorflow", METAL, Options(jit=True), "XLA does not compile for Metal"),
         ("tensorflow", METAL, Options(jit=False), ""),
+        ("tensorflow", METAL, Options(warm_cache=True), XLA_OFF),
         *((name, MPS, Options(jit=True), "") for name in ("torch", "jax")),
         ("jax", CPU, Options(warm_cache=True), ""),
         *(("torch", CPU, Options(jit=jit, warm_cache=True), NOTHING_COMPILED) for jit in (None, False)),
@@ -87,6 +88,10 @@ def test_what_a_child_sets() -> None:
     assert (sets["jax"]["NPROC"], sets["torch"]["OMP_NUM_THREADS"]) == ("3", "3")
     assert [name for name in sets if "JAX_ENABLE_X64" in sets[name]] == ["jax"]
     assert all(sets[name]["MALLOC_ARENA_MAX"] == "1" for name in sets)
+    assert (
+        sets["jax"]["JAX_COMPILATION_CACHE_DIR"] == "/caches" and sets["jax"]["JAX_ENABLE_COMPILATION_CACHE"] == "true"
+    )
+    assert sets["tensorflow"]["TF_XLA_FLAGS"].endswith("=/caches")
 
 
 def test_a_file_keeps_choices_flat_and_leaves_defaults_out() -> None:
@@ -109,4 +114,4 @@ def test_each_is_told_apart_by_name_and_says_what_it_is() -> None:
     assert names == sorted(set(names)) and len(names) > 8
     for variant in ALL:
         values = {bool: True, int: 2, str: next(iter(variant.words), "A=1")}
-        assert variant.said(values[variant.takes[0]], "jax")
+        assert variant.said(values[variant.takes], "jax")

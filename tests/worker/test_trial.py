@@ -204,7 +204,7 @@ def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypa
 
 
 def test_the_meter_of_a_soak_asks_a_gpu_what_is_held_there(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(jax, "live_device_bytes", lambda device: 5)
+    monkeypatch.setattr(jax, "device_bytes", lambda device, peak: 5)
     for platform, lasts, held_bytes in ("mps", True, 5), ("cpu", True, None), ("mps", False, None):
         request = dataclasses.replace(REQUEST, backend="jax", device=Device(platform), protocol=Protocol(lasts=lasts))
         assert meter_of(request, monkeypatch).with_card(records.Slice(1, MS)).device_bytes == held_bytes

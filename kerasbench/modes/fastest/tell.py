@@ -149,14 +149,12 @@ def to_write(column: Column, race: Race) -> list[str]:
         lines.append(f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}")
     case = race.row.cases.get(column)
     used = {m.resolved.processors for _, m in (case.trials if case else ())} - {""}
-    chosen = variants.chosen(column.options)
-    more = sorted(
-        line for variant, value in chosen for line in variant.lines(value, column.backend, min(used, default=""))
-    )
-    compiled = ", ".join(line.text for line in more if line.place == COMPILE)
-    lines += [line.text for line in more if line.place < COMPILE]
+    chosen, processors = variants.chosen(column.options), min(used, default="")
+    more = sorted(filter(None, (variant.written(value, column.backend, processors) for variant, value in chosen)))
+    compiled = ", ".join(text for place, text in more if place == COMPILE)
+    lines += [text for place, text in more if place < COMPILE]
     lines += [f"model.compile(..., {compiled})"] if compiled else []
-    return [*lines, *(line.text for line in more if line.place > COMPILE)]
+    return [*lines, *(text for place, text in more if place > COMPILE)]
 
 
 def _chart(race: Race, title: str) -> BarChart:
