@@ -72,7 +72,7 @@ def _section(race: Race, heading: str) -> Section:
             default = " (what Keras does without settings)" if race.is_against_default else " (without settings)"
         is_first = column == race.leader and race.is_over
         rows.append([Cell(f"{called[column]}{default}", strong=is_first), _time(race, column)])
-    takes = "samples a second; the others take" if of_rate else f"{BY_NAME[race.metric].title.lower()}"
+    takes = "samples a second; the others take" if of_rate else BY_NAME[race.metric].title.lower()
     first = "in samples a second; the others take N× as long for a sample" if of_rate else LONGER
     notes: list[Words] = [f"Medians: the fastest {first} (95 % interval)."]
     if gone := [column for column in race.left if race.rounds_of(column) == 1]:
@@ -125,21 +125,19 @@ def before_use(race: Race) -> Iterator[Words]:
         yield f"{race.leader.device} counts from 0 among the GPUs that were visible here."
     if race.baseline is None or race.baseline == race.leader:
         return
-    mine, others = (race.row.cases[column] for column in (race.leader, race.baseline))
-    other, firsts_ms, steps = called[race.baseline], race.first_steps_ms, race.pays_after
-    if steps is not None and firsts_ms and firsts_ms[0] >= max(LONG_MS, MORE * firsts_ms[1]):
-        first, of_other = (f"{three_digits(ms / 1e3)} s" for ms in firsts_ms)
+    other, (first_ms, others_ms, steps) = called[race.baseline], race.longer_start or (0.0, 0.0, 0.0)
+    if first_ms >= max(LONG_MS, MORE * others_ms):
+        first, of_other = (f"{three_digits(ms / 1e3)} s" for ms in (first_ms, others_ms))
         yield f"Its first step takes {first}, that of {other} {of_other}. It pays off after about {whole_steps(steps)}."
-    peaks_mib = [max(m.peak_rss_bytes for _, m in case.trials) / MIB for case in (mine, others)]
-    if peaks_mib[0] >= MORE * peaks_mib[1]:
-        yield f"It needs more memory: {peaks_mib[0]:,.0f} MiB; {other} needs {peaks_mib[1]:,.0f} MiB."
+    cases = (race.row.cases[column] for column in (race.leader, race.baseline))
+    mib, others_mib = (max(m.peak_rss_bytes for _, m in case.trials) / MIB for case in cases)
+    if mib >= MORE * others_mib:
+        yield f"It needs more memory: {mib:,.0f} MiB; {other} needs {others_mib:,.0f} MiB."
 
 
 def to_write(column: Column, race: Race) -> list[str]:
     """Return the lines that choose a candidate, for a shell and for Python; nothing for what Keras does anyway."""
-    lines = []
-    if column.backend != race.config.baseline:
-        lines.append(f"export KERAS_BACKEND={column.backend}")
+    lines = [] if column.backend == race.config.baseline else [f"export KERAS_BACKEND={column.backend}"]
     index = column.device.partition(":")[2]
     if column.device == CPU and any(candidate.device != CPU for candidate in race.candidates):
         platforms = {trial.device.platform for case in race.row.cases.values() for trial, _ in case.trials}
@@ -193,14 +191,15 @@ class Races(Teller):
             yield _section(race, sentence(race) if index else "")
 
     def details(self, findings: Findings) -> Iterator[Section]:
-        for race in races(findings):
+        known = races(findings)
+        for race in known:
             called, shown = names(race.candidates), _shown(race)
             rows = [
                 [Cell(called[column]), _time(race, column), number(race.rounds_of(column)), Cell(_ending(race, column))]
                 for column in race.candidates
                 if column not in shown
             ]
-            of = f" of {race.row.label}" if len(races(findings)) > 1 else ""
+            of = f" of {race.row.label}" if len(known) > 1 else ""
             if rows:
                 table = Table(["candidate", "takes", "rounds", "how it ended"], rows)
                 yield Section(f"The other {count(len(rows), 'candidate')}{of}", table=table, folded=True)
@@ -215,8 +214,8 @@ class Races(Teller):
         called = names(findings.summary.columns)
         known = {race.row.label: in_brief(race) for race in races(findings)}
         for row, ranking in findings.summary.ranked if findings.mode == MODE.name else ():
-            is_known = row.label in known
-            yield row, "race" if is_known else "", known.get(row.label) or answer.in_brief(row, ranking, called)
+            said = known.get(row.label)
+            yield row, "race" if said else "", said or answer.in_brief(row, ranking, called)
 
     def contrasts(self, findings: Findings) -> Told:
         for race in races(findings):
