@@ -11,6 +11,7 @@ from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.protocol.columns import CPU
 from kerasbench.report import charts, data
 from kerasbench.report.document import Document, Trend
+from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Section, Table, Words, number, texts
 from kerasbench.report.teller import Brief, Teller
 from kerasbench.report.warnings import Marks
@@ -74,12 +75,10 @@ def _interval(trend: Interval, factor: float, unit: str) -> str:
 
 
 def _chart(soaks: Sequence[Soak], title: str) -> LineChart | None:
-    """Return panels for each workload of a soak: memory, the device's where it is known, times over the control's."""
     named = names(soak.column for soak in soaks)
     styles = charts.looks(list(named))
     panels = []
-    for label in dict.fromkeys(soak.row.label for soak in soaks):
-        of_row = [soak for soak in soaks if soak.row.label == label]
+    for label, of_row in grouped((soak.row.label, soak) for soak in soaks).items():
         for what, unit, series in (
             ("memory", "MiB", [soak.held_mib for soak in of_row]),
             ("device memory", "MiB", [soak.held_on_device_mib for soak in of_row]),

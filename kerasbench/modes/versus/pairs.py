@@ -32,17 +32,16 @@ class VersionPair:
 
     @property
     def broken(self) -> Failure | None:
-        """Why the head has no numbers where the base has some; None where it has, or where the base has none too."""
+        """Why the head has no numbers where the base has some."""
         return self.failure(self.head) if self._is_measured(self.base) else None
 
     @property
     def baseless(self) -> Failure | None:
-        """Why the base has no numbers where the head has some, which then has nothing to be compared with."""
+        """Why the base has no numbers where the head has some."""
         return self.failure(self.base) if self._is_measured(self.head) else None
 
     @property
     def differ_in_keras_alone(self) -> bool:
-        """Whether base and head have the same version of all else that their first trials name."""
         if not (self._is_measured(self.base) and self._is_measured(self.head)):
             return False
         base, head = (self.row.cases[column].trials[0][1].resolved.versions for column in (self.base, self.head))
@@ -87,12 +86,10 @@ class Versus:
 
     @property
     def regressions(self) -> list[Contrast]:
-        """Every number that is significantly worse, of whatever kind."""
         return [contrast for contrast in self.contrasts if contrast.verdict is Verdict.SLOWER]
 
     @property
     def broken(self) -> list[tuple[VersionPair, Failure]]:
-        """Where the head fails, or computes something else, and the base does not."""
         return [(pair, failure) for pair in self.pairs if (failure := pair.broken)]
 
     @property

@@ -88,7 +88,7 @@ def test_a_longer_first_step_pays_after_some_steps() -> None:
     record = raced({JAX: 1.0, TENSORFLOW: 4.0})
     record.trials[0] = made.changed(record.trials[0], measurement={"training": {"first_step_ns": 3300 * made.MS}})
     found = only(record)
-    assert found.longer_start == (3300, 300, pytest.approx(3000 / 3.1, rel=0.05))
+    assert found.longer_start == pytest.approx((3300, 300, 3000 / 3.1), rel=0.05)
     lines = [plain(line) for line in tell.before_use(found)]
     assert any(line.startswith("Its first step takes 3.30 s, that of TensorFlow 0.300 s.") for line in lines)
 
