@@ -36,7 +36,7 @@ BESIDE_APPLE = {
 
 @derived
 def races(findings: Findings) -> list[Race]:
-    """Return how each workload's candidates came out, where all rows raced: beside others, theirs are plain rows."""
+    """Return how each workload's candidates came out; beside other rows, theirs are plain ones."""
     rows = findings.summary.rows if findings.mode == MODE.name else []
     return [race for row in rows if (race := race_of(row)) is not None]
 
@@ -88,7 +88,7 @@ def _section(race: Race, heading: str) -> Section:
 
 
 def _shown(race: Race) -> list[Column]:
-    """Return the fastest, what may be as fast, the best of each backend, and Keras without settings."""
+    """Return what may be the fastest, the best of each backend, and Keras without settings."""
     measured = [column for column in race.candidates if race.row.cases[column].failure is None]
     best = {column.backend: column for column in reversed(measured)}
     kept = {*best.values(), race.baseline}
@@ -136,7 +136,7 @@ def before_use(race: Race) -> Iterator[Words]:
 
 
 def to_write(column: Column, race: Race) -> list[str]:
-    """Return the lines that choose a candidate, for a shell and for Python; nothing for what Keras does anyway."""
+    """Return the lines for a shell and for Python that choose what Keras does not do anyway."""
     lines = [] if column.backend == race.config.baseline else [f"export KERAS_BACKEND={column.backend}"]
     index = column.device.partition(":")[2]
     if column.device == CPU and any(candidate.device != CPU for candidate in race.candidates):
@@ -158,7 +158,6 @@ def to_write(column: Column, race: Race) -> list[str]:
 
 
 def _chart(race: Race, title: str) -> BarChart:
-    """Return the bars of a race: every candidate that was measured, the fastest first."""
     measured = [column for column in race.candidates if column == race.leader or column in race.contrasts]
     called, seen = names(measured), charts.looks(sorted(measured, key=lambda column: column.order))
     drawn = []

@@ -96,7 +96,6 @@ def _chart(soaks: Sequence[Soak], title: str) -> LineChart | None:
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, Estimate]]:
-    """Return the means of so many parts as a chart can show."""
     length = -(-len(points) // MOST_POINTS)
     parts = [points[first : first + length] for first in range(0, len(points), length)]
     return [(statistics.fmean(at for at, _ in part), mean([value for _, value in part])) for part in parts]
@@ -163,13 +162,11 @@ class Soaks(Teller):
         yield Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=self.sentences(findings))
 
     def sentences(self, findings: Findings) -> list[str]:
-        """Return ``mnist_dense on PyTorch: memory grows by 0.90 MiB (0.70 to 1.10) a minute; ...`` for each case."""
         named = names(soak.column for soak in soaks(findings))
         return [f"{soak.row.label} on {named[soak.column]}: {'; '.join(_parts(soak))}." for soak in soaks(findings)]
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
-        rows = findings.summary.rows if findings.mode == MODE.name else []
-        return ((row, "soak", [NOTHING, NOTHING]) for row in rows)
+        return ((row, "soak", [NOTHING, NOTHING]) for row in findings.summary.rows if findings.mode == MODE.name)
 
     def data(self, findings: Findings) -> Document:
         trends = [

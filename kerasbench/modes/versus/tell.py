@@ -83,18 +83,16 @@ def _chart(versus: Versus, record: Run) -> BarChart:
     return charts.bars(_overall(versus), caption, list(groups.items()))
 
 
-def worse(versus: Versus) -> list[str]:
-    """Return a sentence for each number of the head that is worse, and for each case that it has no number of."""
-    return [*(_worse(contrast) for contrast in versus.regressions if contrast.is_headline), *_unseen(versus)]
+def worse(versus: Versus, with_steps: bool = True) -> list[str]:
+    """Return a sentence for each number of the head that is worse, and for each case that it has no number of.
 
-
-def _worse(contrast: Contrast) -> str:
-    return f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}."
-
-
-def _unseen(versus: Versus) -> list[str]:
-    """Return what of that is not in the table of times: other numbers, and cases without any."""
-    lines = [_worse(contrast) for contrast in versus.regressions if not contrast.is_headline]
+    Of a page the steps have a table.
+    """
+    lines = [
+        f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}."
+        for contrast in versus.regressions
+        if with_steps or not contrast.is_headline
+    ]
     for pair, failure in versus.broken:
         what = f"{versus.head} fails, {versus.base} does not: {failure.code}"
         if failure.code is Code.PARITY:
@@ -163,7 +161,7 @@ class Comparisons(Teller):
                     chart=_chart(versus, findings.record) if steps else None,
                     table=contrasts.table(steps, _called(steps), *headers) if steps else None,
                     notes=list(_notes(versus)) if steps else [],
-                    lines=[*_unseen(versus), *undecided(versus)],
+                    lines=[*worse(versus, with_steps=False), *undecided(versus)],
                 )
         for versus in versions(findings) if findings.mode == MODE.name else ():
             others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
