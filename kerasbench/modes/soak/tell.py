@@ -50,18 +50,17 @@ def _by_subnormals(soak: Soak) -> bool:
 
 
 def _memory(soak: Soak, memory: Interval | None, what: str) -> str:
-    unit, by_minute = _one(soak), soak.by_minute(memory)
-    if memory is None or by_minute is None:
+    if memory is None:
         return f"too short to say whether {what} grows"
     if soak.leaks(memory):
-        a_minute, a_unit = _interval(by_minute, 1 / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
-        return f"{what} grows by {a_minute} a minute, {a_unit} {unit}"
-    above = f" above {three_digits(memory.high / KIB)} KiB {unit}"
+        a_minute, a_unit = _interval(memory, soak.units_a_minute / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
+        return f"{what} grows by {a_minute} a minute, {a_unit} {_one(soak)}"
+    above = f" above {three_digits(memory.high / KIB)} KiB {_one(soak)}"
     return f"no growth of {what}{above if memory.high > 0 else ''}"
 
 
 def _amounts(soak: Soak, memory: Interval | None) -> list[Cell]:
-    return [_amount(soak.by_minute(memory), 1 / MIB, "MiB"), _amount(memory, 1 / KIB, "KiB")]
+    return [_amount(memory, soak.units_a_minute / MIB, "MiB"), _amount(memory, 1 / KIB, "KiB")]
 
 
 def _amount(trend: Interval | None, factor: float, unit: str) -> Cell:

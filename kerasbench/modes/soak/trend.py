@@ -56,10 +56,10 @@ class Soak:
     held_on_device_mib: list[tuple[float, float]]  # by minutes; empty: the device does not tell them
     ratios: list[tuple[float, float]]  # of its time over the control's, by minutes
 
-    def by_minute(self, memory: Interval | None) -> Interval | None:
-        """Return the growth in bytes in a minute that is all units, without the turns of the control."""
-        units = MINUTE_NS / self.unit_ns
-        return memory and Interval(memory.value * units, memory.low * units, memory.high * units)
+    @property
+    def units_a_minute(self) -> float:
+        """How many units a minute has without the turns of the control."""
+        return MINUTE_NS / self.unit_ns
 
     def leaks(self, memory: Interval | None) -> bool:
         if memory is None:

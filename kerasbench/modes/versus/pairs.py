@@ -57,8 +57,7 @@ class VersionPair:
     def contrast(self, metric: str) -> Contrast | None:
         """Return the head over the base; None where one of them has no number.
 
-        Slices of one or two blocks do not know by how much processes differ; what the base shows against itself is one
-        observation of it, which goes into the error.
+        Slices of one or two blocks do not know by how much processes differ: what the base shows against itself tells.
         """
         cases, again = self.row.cases, self.base.with_options(control=True)
         if any(column not in cases or cases[column].estimate(metric) is None for column in (self.base, self.head)):
@@ -98,10 +97,7 @@ class Versus:
 
 
 def require_decided(comparisons: Sequence[Versus]) -> None:
-    """Raise Undecided where no number has a verdict that says something, and the head fails nowhere alone.
-
-    So too where others disturbed a number: what is the same in the rest says nothing of it.
-    """
+    """Raise Undecided where no number has a verdict, or others disturbed one, and the head fails nowhere alone."""
     contrasts = [contrast for comparison in comparisons for contrast in comparison.contrasts]
     numbers = count(len(contrasts), "number")
     disturbed = sum(contrast.ratio.disturbed for contrast in contrasts)
@@ -130,11 +126,8 @@ def versions(findings: Findings) -> list[Versus]:
         pairs = [
             VersionPair(row, common.with_options(environment=base), common.with_options(environment=head))
             for row in measured
-            for common in dict.fromkeys(
-                column.paired
-                for column in row.cases
-                if column.options.environment in (base, head) and not column.options.control
-            )
+            for common in dict.fromkeys(column.paired for column in row.cases)
+            if {common.with_options(environment=label) for label in (base, head)} & row.cases.keys()
         ]
         # The verdicts on each kind of number are judged together, because their number matters.
         kinds = [[pair.contrast(pair.row.headline) for pair in pairs]]
