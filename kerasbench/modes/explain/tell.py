@@ -37,7 +37,7 @@ METRICS = ("input_pipeline_ms", "framework_ms", "computation_ms", "warm_up_ms", 
 
 
 def parts_of(breakdown: StepBreakdown) -> dict[str, tuple[Amount, float]]:
-    """Return the parts of an epoch: what each takes in ms, and its share; one that is too small to measure has none."""
+    """Return what each part of an epoch takes in ms, and its share; one that is too small to measure has none."""
     of_step = (breakdown.computation_ms, breakdown.framework_ms, breakdown.input_pipeline_ms)
     counted = [*((amount, breakdown.steps) for amount in of_step), (breakdown.overhead_ms, 1)]
     return {
@@ -112,7 +112,6 @@ class Explanations(Teller):
     name = "explained"
 
     def title(self, findings: Findings) -> str:
-        """Return ``mnist_dense: the largest part of an epoch is computation on JAX (67 %)``."""
         known = explained(findings)
         named = names(breakdown.column for breakdown in known)
         largest: dict[tuple[str, str], list[str]] = {}
@@ -167,7 +166,7 @@ class Explanations(Teller):
             for metric in METRICS:
                 amount: Estimate | None = getattr(breakdown, metric)
                 unit = "FLOP/s" if metric.endswith("flops_per_s") else "ms"
-                told.results.extend([result(case, metric, amount, unit=unit)] if amount is not None else [])
+                told.results.extend([result(case, metric, amount, unit=unit)] if amount else [])
             for advice in breakdown.advice:
                 over, ratio = advice.contrast.over, advice.contrast.ratio
                 instead, batch = configuration(over.column), over.key.options.get("batch")

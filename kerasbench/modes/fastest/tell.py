@@ -23,7 +23,6 @@ from kerasbench.variants.variant import COMPILE
 
 VERBS = {"train": "trains", "predict": "predicts a batch", "predict-one": "predicts one sample"}
 MORE = 1.5  # times the memory or the first step of the baseline: from there on it is said
-LONGER = "in ms; the others take N× as long"
 LONG_MS = 2e3  # a first step that is worth a word
 # What keeps a script on the CPU beside a GPU: CUDA's variable says nothing to an Apple GPU (docs/set-up-machines.md).
 ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"
@@ -55,26 +54,17 @@ def sentence(race: Race) -> str:
     return f"{what}; {default} takes {times(race.gain)} as long{per}."
 
 
-def in_brief(race: Race) -> list[str]:
-    called = names(race.candidates)
-    winner = called[race.leader] + ("" if race.is_over else " (undecided)")
-    if race.baseline is None or race.gain is None:
-        return [winner, NOTHING]
-    return [winner, f"{called[race.baseline]} {times(race.gain)}"]
-
-
 def _section(race: Race, heading: str) -> Section:
-    called, of_rate = names(race.candidates), BY_NAME[race.metric].unit == RATE
+    called = names(race.candidates)
+    default = " (what Keras does without settings)" if race.is_against_default else " (without settings)"
     rows = []
     for column in _shown(race):
-        default = ""
-        if column == race.baseline and column != race.leader:
-            default = " (what Keras does without settings)" if race.is_against_default else " (without settings)"
-        is_first = column == race.leader and race.is_over
-        rows.append([Cell(f"{called[column]}{default}", strong=is_first), _time(race, column)])
-    takes = "samples a second; the others take" if of_rate else BY_NAME[race.metric].title.lower()
-    first = "in samples a second; the others take N× as long for a sample" if of_rate else LONGER
-    notes: list[Words] = [f"Medians: the fastest {first} (95 % interval)."]
+        name = called[column] + (default if column == race.baseline != race.leader else "")
+        rows.append([Cell(name, strong=column == race.leader and race.is_over), _time(race, column)])
+    takes, unit, of_what = BY_NAME[race.metric].title.lower(), "ms", ""
+    if BY_NAME[race.metric].unit == RATE:
+        takes, unit, of_what = "samples a second; the others take", "samples a second", " for a sample"
+    notes: list[Words] = [f"Medians: the fastest in {unit}; the others take N× as long{of_what} (95 % interval)."]
     if gone := [column for column in race.left if race.rounds_of(column) == 1]:
         within = as_given(race.config.margin)
         notes.append(
@@ -145,12 +135,10 @@ def to_write(column: Column, race: Race) -> list[str]:
         lines.append(BESIDE_APPLE.get(column.backend, ON_CPU) if is_apple else ON_CPU)
     elif index:  # the GPU's number where all are visible
         lines.append(f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}")
-    case = race.row.cases.get(column)
-    used = {m.resolved.processors for _, m in (case.trials if case else ())} - {""}
+    trials = race.row.cases[column].trials if column in race.row.cases else []
+    used = min((m.resolved.processors for _, m in trials if m.resolved.processors), default="")
     chosen = variants.chosen(column.options)
-    more = sorted(
-        line for variant, value in chosen for line in variant.lines(value, column.backend, min(used, default=""))
-    )
+    more = sorted(line for variant, value in chosen for line in variant.lines(value, column.backend, used))
     compiled = ", ".join(line.text for line in more if line.place == COMPILE)
     lines += [line.text for line in more if line.place < COMPILE]
     lines += [f"model.compile(..., {compiled})"] if compiled else []
@@ -158,7 +146,7 @@ def to_write(column: Column, race: Race) -> list[str]:
 
 
 def _chart(race: Race, title: str) -> BarChart:
-    measured = [column for column in race.candidates if column == race.leader or column in race.contrasts]
+    measured = [race.leader, *race.contrasts]
     called, seen = names(measured), charts.looks(sorted(measured, key=lambda column: column.order))
     drawn = []
     for column in measured:
@@ -210,11 +198,15 @@ class Races(Teller):
         return [sentence(race) for race in races(findings)]
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
-        called = names(findings.summary.columns)
-        known = {race.row.label: in_brief(race) for race in races(findings)}
+        called, known = names(findings.summary.columns), {race.row.label: race for race in races(findings)}
         for row, ranking in findings.summary.ranked if findings.mode == MODE.name else ():
-            said = known.get(row.label)
-            yield row, "race" if said else "", said or answer.in_brief(row, ranking, called)
+            race = known.get(row.label)
+            if race is None:
+                yield row, "", answer.in_brief(row, ranking, called)
+                continue
+            of_race = names(race.candidates)
+            gain = f"{of_race[race.baseline]} {times(race.gain)}" if race.baseline and race.gain else NOTHING
+            yield row, "race", [of_race[race.leader] + ("" if race.is_over else " (undecided)"), gain]
 
     def contrasts(self, findings: Findings) -> Told:
         for race in races(findings):

@@ -132,12 +132,12 @@ def test_of_two_about_as_fast_the_simpler_is_chosen(error: float, is_over: bool,
 
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
-    result = only(raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2))
-    winner, others = tell.in_brief(result)
-    assert winner == "JAX (steps_per_execution=8)"
+    record = raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2)
+    ((_, kind, (winner, others)),) = tell.TELLER.briefs(Findings.of(record))
+    assert (kind, winner) == ("race", "JAX (steps_per_execution=8)")
     assert others.startswith("TensorFlow 4.")
-    level = only(raced({JAX: 1.03, TENSORFLOW: 1.0}))
-    assert tell.in_brief(level) == ["TensorFlow (undecided)", "–"]
+    ((_, _, level),) = tell.TELLER.briefs(Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})))
+    assert level == ["TensorFlow (undecided)", "–"]
 
 
 @pytest.mark.parametrize(
