@@ -43,7 +43,6 @@ class Ranking:
 
     @property
     def disturbed(self) -> bool:
-        """Whether other processes used too much of the machine for a verdict."""
         return any(contrast.ratio.disturbed for contrast in self.others)
 
     @property

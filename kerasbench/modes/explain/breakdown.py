@@ -122,7 +122,6 @@ def share(part: Samples, whole: Samples) -> float:
 
 
 def _advice(summary: Summary, cases: Sequence[Place]) -> list[list[Advice]]:
-    """Return for each case what helps significantly: other cases of the row and sizes, data that lie ready."""
     candidates = [list(_candidates(summary, case)) if believed(case.row) else [] for case in cases]
     verdicts = iter(judged((advice.contrast for advice in chain(*candidates)), summary.record.minimal_effect))
     helpful = []

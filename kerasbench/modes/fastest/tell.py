@@ -41,7 +41,6 @@ def races(findings: Findings) -> list[Race]:
 
 
 def sentence(race: Race) -> str:
-    """Return ``mnist_dense trains fastest on JAX, 1 thread; Keras' default takes 2.8× (2.5–3.2) as long.``"""
     called = names(race.candidates)
     leads = "" if race.is_over else " so far"
     what = f"{race.row.label} {VERBS[race.config.purpose]} fastest{leads} on {called[race.leader]}"
@@ -173,9 +172,8 @@ class Races(Teller):
         return "; ".join(sentence(race).rstrip(".") for race in races(findings))
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        """Yield the answer of each race; the first one stands below the title of the page."""
         for index, race in enumerate(races(findings)):
-            yield _section(race, sentence(race) if index else "")
+            yield _section(race, sentence(race) if index else "")  # the first one stands below the title of the page
 
     def details(self, findings: Findings) -> Iterator[Section]:
         known = races(findings)
