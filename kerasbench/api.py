@@ -152,11 +152,11 @@ def bisect(
             say(f"bisect: interrupted while it measured {listed[index]} ({tables})")
             raise KeyboardInterrupt
         (compared,) = measured.versus
-        step = searches.followed(compared, case_of(first) if first else None)
-        if step and tables:
-            say(f"bisect: {listed[index]} takes {times(step.ratio)} as long as {listed[0]} ({tables})")
-        first = first or step
-        return searches.probe_of(index, compared, case_of(first) if first else None)
+        tried = searches.probe_of(index, compared, case_of(first) if first else None)
+        if tried.ratio and tables:
+            say(f"bisect: {listed[index]} takes {times(tried.ratio)} as long as {listed[0]} ({tables})")
+        first = first or tried.contrast
+        return tried
 
     say(f"bisect: {len(listed)} versions, {searches.most(len(listed))} probes at most")
     bisection = searches.bisect(len(listed), probe)

@@ -1,13 +1,12 @@
-"""Whether the cases of a row compute the same.
+"""Whether the cases of a row compute the same: by the losses of their first steps, from the same weights.
 
-That is judged by the losses of their first steps, from the same weights; where a model brings its own weights, besides
-by what it predicts with them.
+Where a model brings its own weights, besides by what it predicts with them.
 """
 
 import dataclasses
 import statistics
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kerasbench import variants
 from kerasbench.protocol.columns import CPU, IEEE, Column
@@ -21,17 +20,12 @@ FAILS = 1e-2
 REMEDY = "look for the layer that differs, such as one with a fixed seed; --backend NAME measures one backend alone"
 
 
-@dataclass(frozen=True)
-class Bounds:
-    """How far a loss may lie from the reference, as a share of it or of 1 if that is larger: of the first step, and of
-    the five after it, which may lie GROWTH times as far off as the one before, where that is more.
+class Bounds(NamedTuple):
+    """How far a loss may lie from the reference, as a share of it or of 1 if that is larger."""
 
-    ``outputs`` may lie as far apart, as a share of the largest number of an output.
-    """
-
-    first: float
-    later: float
-    outputs: float
+    first: float  # of the first step
+    later: float  # of the five after it, or GROWTH times as far off as the one before, where that is more
+    outputs: float  # as a share of the largest number of an output
 
 
 # From one step to the next, rounding errors may grow that much: 30-fold in mnist_mlp/full_batch, whose Adam divides by
@@ -52,8 +46,7 @@ SENSITIVE = {
 }
 
 
-@dataclass(frozen=True)
-class Deviation:
+class Deviation(NamedTuple):
     """The first step whose loss lies beyond its bound from that of the others: by which share of it."""
 
     step: int
@@ -68,17 +61,15 @@ class Deviation:
 
 
 def bounds(device_kind: str, resolved: Resolved, sensitive: Iterable[str] = ()) -> Bounds:
-    """Return how far a case may lie from the others: by its device, the precision in force, and its kinds of layers."""
+    by_precision = EXACT if device_kind == CPU else GPU
     if not {*resolved.compute_dtypes} <= FULL or (device_kind != CPU and resolved.fp32 != IEEE):
         by_precision = ROUNDED
-    else:
-        by_precision = EXACT if device_kind == CPU else GPU
     allowed = [by_precision, *(SENSITIVE[kind] for kind in sensitive if kind in SENSITIVE)]
-    return Bounds(*map(max, zip(*map(dataclasses.astuple, allowed), strict=True)))
+    return Bounds(*map(max, zip(*allowed, strict=True)))
 
 
 def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
-    """Return the cases of one row that compute something else than the others, each with its failure.
+    """Return the cases of one row that compute something else than the others.
 
     ``cases`` has for each column its device kind and one measurement. The most precise cases are the reference: of
     three that differ, the one far from their median stands out; of two, both do; one alone is right. A baseline is
@@ -105,13 +96,12 @@ def _comparisons(
     keras = [column for column in parities if not variants.has(column.options, "replaces")] or list(parities)
     voices = {column: _voice(column) for column in parities}
     referring = list({voices[column]: column for column in reversed(keras)}.values())[::-1]  # the first of each
-    least = min((allowed[column] for column in referring), key=dataclasses.astuple, default=None)
+    least = min((allowed[column] for column in referring), default=None)
     finest = [column for column in referring if allowed[column] == least]
     comparisons = {}
     for column, parity in parities.items():
-        alike = [
-            rival for rival in finest if variants.batch(rival.options) == variants.batch(column.options)
-        ]  # the same batches
+        batch = variants.batch(column.options)
+        alike = [rival for rival in finest if variants.batch(rival.options) == batch]
         apart = [rival for rival in alike if len(alike) > 2 or voices[rival] != voices[column]]
         others = {rival: parities[rival] for rival in apart or alike if rival != column or len(alike) > 2}
         if others:
@@ -130,35 +120,27 @@ def _voice(column: Column) -> Column:
 
 
 def _failure(parity: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Failure | None:
-    """Return why a column's losses or outputs are not those of the others, None where they are, or nearly."""
+    """Return why a column's outputs or losses are not those of the others, None where they are, or nearly."""
     predicting = [other.outputs for other in others.values() if other.outputs]
-    cause = ""
-    if parity.outputs and predicting:
-        references = [_medians(numbers) for numbers in zip(*predicting, strict=False)]
-        cause = _differing_output(parity.outputs, references, allowed.outputs)
-    if not cause:
-        beyond = _deviation(parity, others, allowed)
-        if beyond is None or beyond.share <= FAILS:
-            return None
-        reference = "that of the other configuration" if beyond.beside else "the median of all"
-        cause = (
-            f"the loss of step {beyond.step} is {beyond.loss:.7g}, {reference} {beyond.reference:.7g}, "
-            f"from the same weights and batches (bound: {beyond.bound:.2g})"
-        )
-    return Failure(Code.PARITY, cause, REMEDY, "parity")
-
-
-def _differing_output(outputs: list[list[float]], references: list[list[float]], bound: float) -> str:
-    """Say which output is not that of the others; empty where all are."""
-    for number, (output, reference) in enumerate(zip(outputs, references, strict=False), start=1):
+    references = [_medians(numbers) for numbers in zip(*predicting, strict=False)]
+    for number, (output, reference) in enumerate(zip(parity.outputs, references, strict=False), start=1):
         largest = max(map(abs, reference), default=0.0)
         apart = max((abs(a - b) for a, b in zip(output, reference, strict=False)), default=0.0)
-        if apart > bound * largest:
-            return (
+        if apart > allowed.outputs * largest:
+            cause = (
                 f"output {number} differs by {apart:.2g} from the other backends' (largest number: {largest:.2g}), "
-                f"with the same weights and samples (bound: {bound:.2g} of it)"
+                f"with the same weights and samples (bound: {allowed.outputs:.2g} of it)"
             )
-    return ""
+            return Failure(Code.PARITY, cause, REMEDY, "parity")
+    beyond = _deviation(parity, others, allowed)
+    if beyond is None or beyond.share <= FAILS:
+        return None
+    median = "that of the other configuration" if beyond.beside else "the median of all"
+    cause = (
+        f"the loss of step {beyond.step} is {beyond.loss:.7g}, {median} {beyond.reference:.7g}, "
+        f"from the same weights and batches (bound: {beyond.bound:.2g})"
+    )
+    return Failure(Code.PARITY, cause, REMEDY, "parity")
 
 
 def _medians(series: Iterable[list[float]]) -> list[float]:
@@ -166,7 +148,6 @@ def _medians(series: Iterable[list[float]]) -> list[float]:
 
 
 def _deviation(parity: Parity, others: Mapping[Column, Parity], allowed: Bounds) -> Deviation | None:
-    """Return the first step whose loss lies beyond its bound, None where all lie within."""
     bound = allowed.first
     compared = {column: other.losses for column, other in others.items() if other.losses}
     reference, beside = _medians(compared.values()), next(iter(compared)) if len(compared) == 1 else None

@@ -43,7 +43,6 @@ class Ranking:
 
     @property
     def disturbed(self) -> bool:
-        """Whether other processes used so much of the machine that the row has no verdict."""
         return any(contrast.ratio.disturbed for contrast in self.others)
 
     @property
@@ -82,17 +81,17 @@ def _over_fastest(row: Row) -> tuple[Column | None, list[Contrast]]:
     values = {column: estimate.value for column, estimate in estimates.items() if estimate is not None}
     if len(values) < 2:
         return None, []
-    in_order = sorted(values, key=lambda column: values[column])
+    in_order = sorted(values, key=values.__getitem__)
     ratios: dict[Column, dict[Column, LogEstimate]] = {column: {} for column in in_order}
     for a, b in combinations(in_order, 2):
-        ratio = in_row(row, a, b, row.headline)
-        if ratio is not None:
+        if ratio := in_row(row, a, b, row.headline):
             ratios[a][b], ratios[b][a] = ratio, ratio.inverse
     fastest = max(in_order, key=lambda column: sum(ratio.log_centre <= 0 for ratio in ratios[column].values()))
     under, again = Place(row, fastest), again_of(row)
-    others = [column for column in values if column in ratios[fastest]]
     return fastest, [
-        Contrast(Place(row, column), under, row.headline, ratios[column][fastest], again) for column in others
+        Contrast(Place(row, column), under, row.headline, ratios[column][fastest], again)
+        for column in values
+        if column in ratios[fastest]
     ]
 
 
@@ -159,9 +158,9 @@ def break_evens(row: Row, column: Column, effect: float) -> list[BreakEven]:
     rivals = [rival for rival in _measured(row, HEADLINE) if rival != column] if believed(row) else []
     for a, b in [pair for rival in rivals for pair in ((column, rival), (rival, column))]:
         first, first_ms = in_row(row, a, b, FIRST_STEP), row.cases[b].estimate(FIRST_STEP)
-        if first is not None and first_ms is not None and first.is_above(1 + effect):
+        if first and first_ms and first.is_above(1 + effect):
             repaid.append(break_even(row, a, b, first_ms.value * (first.value - 1)))
-    return [known for known in repaid if known is not None]
+    return list(filter(None, repaid))
 
 
 def _measured(row: Row, metric: str) -> list[Column]:

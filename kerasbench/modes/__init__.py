@@ -31,7 +31,7 @@ def planner(mode: str) -> "Planner":
 
 
 def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[RunConfig | ResumeConfig, Interpreters]":
-    """Return what a command is to measure, and its interpreters; raise KerasbenchError for what cannot be."""
+    """Raise KerasbenchError for what cannot be measured."""
     from kerasbench import backends
     from kerasbench.environments.interpreters import find
 

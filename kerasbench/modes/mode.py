@@ -22,11 +22,10 @@ class Mode(Generic[Own]):
     general: bool = False
 
     def asked(self, config: RunConfig) -> Own:
-        """Return what it alone was asked; raise msgspec.ValidationError for what it cannot have been."""
+        """Raise msgspec.ValidationError for what it cannot have been asked."""
         return msgspec.convert(config.own, self.own)
 
     def configured(self, config: RunConfig, own: Own | None = None) -> RunConfig:
-        """Return a configuration of this mode, with what it alone is asked."""
         return dataclasses.replace(
             config,
             mode=self.name,

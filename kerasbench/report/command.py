@@ -4,19 +4,20 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from kerasbench import variants
-from kerasbench.protocol.columns import Options
 from kerasbench.results.run import QUICK, RIGOROUS_ROUNDS, RunConfig
 
 
 def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> str:
-    """Return ``kerasbench sweep cifar10_cnn --batch-size 1,2,4 --rounds 3``.
-
-    ``words`` are what the run's mode begins with, ``rounds`` how much it was to measure.
-    """
+    """Return it; ``words`` are what the run's mode begins with, ``rounds`` how much it was to measure."""
     words = ["kerasbench", *words, *([] if config.scenarios else ["--suite", config.suite])]
-    for flag, values in (("--backend", config.backends), ("--device", config.devices)):
-        words += [flag, ",".join(values)] if values else []
-    words += [*_options(config.options), *rounds]
+    for flag, named in (("--backend", config.backends), ("--device", config.devices)):
+        words += [flag, ",".join(named)] if named else []
+    for variant in variants.ALL:
+        values = list(dict.fromkeys(option.get(variant.name) for option in config.options))
+        if variant.option is not None and values != [None]:
+            flag = variant.option.flag
+            words += [flag] if variant.added else [flag, ",".join(map(variant.word, values))]
+    words += rounds
     if config.effort.budget_s is not None:
         words += ["--budget", f"{config.effort.budget_s / 60:g}m"]
     if config.data != "synthetic":
@@ -43,13 +44,3 @@ def rounds_of(config: RunConfig) -> Iterator[str]:
         yield from ("--rounds", str(rounds[1]))
     if config.control and not is_rigorous:
         yield "--control"
-
-
-def _options(options: Sequence[Options]) -> Iterator[str]:
-    for variant in variants.ALL:
-        values = list(dict.fromkeys(option.get(variant.name) for option in options))
-        if variant.option is None or values == [None]:
-            continue
-        yield variant.option.flag
-        if not variant.added:
-            yield ",".join(map(variant.word, values))

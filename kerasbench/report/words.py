@@ -42,7 +42,7 @@ def with_range(estimate: Estimate | Interval, unit: str = "", factor: float = 1.
     value = f"{three_digits(estimate.value * factor)} {unit}".strip()
     if estimate.low is None or estimate.high is None:
         return value
-    low, high = (three_digits(end * factor) for end in (estimate.low, estimate.high))
+    low, high = three_digits(estimate.low * factor), three_digits(estimate.high * factor)
     return f"{value} ({low}–{high})" if estimate.low >= 0 else f"{value} ({low} to {high})"
 
 
@@ -69,8 +69,8 @@ def times(ratio: Estimate) -> str:
 
 def span(values: Iterable[float], shown: Callable[[float], str] = three_digits, unit: str = "") -> str:
     """Return ``0.09 to 0.23 ms``, or the one value that all are."""
-    ordered = sorted(values)
-    ends = dict.fromkeys(shown(value) for value in (ordered[0], ordered[-1]))
+    known = list(values)
+    ends = dict.fromkeys(shown(value) for value in (min(known), max(known)))
     if len(ends) == 2:
         low, high = ends
         shared = low[-1:] if low[-1:] in "×" and high.endswith("×") else ""
@@ -120,14 +120,10 @@ def names(columns: Iterable[Column]) -> dict[Column, str]:
             kind, _, index = column.device.partition(":")
             kind = DEVICES.get(kind, kind)
             name += f" on {kind} {index}" if index else f" on the {kind}"
-        settings = ", ".join(_settings(column))
-        called[column] = f"{name} ({settings})" if settings else name
+        said = [variant.said(value, column.backend) for variant, value in variants.chosen(column.options)]
+        said += ["measured again"] if column.options.control else []
+        called[column] = f"{name} ({', '.join(said)})" if said else name
     return called
-
-
-def _settings(column: Column) -> list[str]:
-    said = [variant.said(value, column.backend) for variant, value in variants.chosen(column.options)]
-    return [*said, *(["measured again"] if column.options.control else [])]
 
 
 def case_name(case: CaseKey, predicts_only: bool = False) -> str:
@@ -162,8 +158,8 @@ def took(estimate: Estimate, metric: str) -> str:
 
 
 def could_have_seen(ratio: LogEstimate | None, effect: float) -> str:
-    """Return which difference an undecided ratio would have shown nine times out of ten; empty where none is known."""
+    """Return which difference an undecided ratio would have shown; empty where none is known."""
     seen = None if ratio is None else detectable(ratio, effect)
-    return (
-        "" if seen is None else f"A difference of more than {percent(seen)} would have been found, nine times in ten."
-    )
+    if seen is None:
+        return ""
+    return f"A difference of more than {percent(seen)} would have been found, nine times in ten."

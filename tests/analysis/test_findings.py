@@ -1,6 +1,7 @@
 """What follows from a run is computed once, however many sections tell it."""
 
 import dataclasses
+import random
 import sys
 from typing import Any
 from unittest.mock import Mock
@@ -26,12 +27,12 @@ from tests.records import CROSSING, swept
 
 
 def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    bootstrap = Mock(wraps=series.crossing_interval)
-    monkeypatch.setattr(series, "crossing_interval", bootstrap)
+    drawn = Mock(wraps=random)
+    monkeypatch.setattr(series, "random", drawn)
     findings = Findings.of(swept(**CROSSING))
     for text in (markdown.file(page.whole(findings)), html.document([("here", findings)])):
         assert "PyTorch overtakes JAX at about batch" in text
-    bootstrap.assert_called_once()
+    drawn.Random.assert_called_once()
 
 
 @pytest.mark.parametrize("mode", [versus.MODE, fastest.MODE, soak.MODE], ids=lambda mode: mode.name)

@@ -44,10 +44,7 @@ class Advice:
 
 @dataclass(frozen=True)
 class StepBreakdown:
-    """One case: times in ms, an epoch's or a step's, with 95 % intervals over trials.
-
-    Feeding, framework and computation are of a step. They add up to it, and their intervals are those of their shares.
-    """
+    """One case, with 95 % intervals over trials; input pipeline, framework and computation add up to a step."""
 
     row: Row
     column: Column
@@ -68,7 +65,6 @@ class StepBreakdown:
 
 @derived
 def explained(findings: Findings) -> list[StepBreakdown]:
-    """Return one for each case whose trials measured the parts of a step."""
     summary = findings.summary
     operations = {(flops.scenario, flops.workload): flops.operations for flops in summary.record.flops}
     cases = [Place(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
@@ -88,14 +84,13 @@ def _breakdown(case: Place, operations: float | None, advice: list[Advice], effe
     (row, column), trials = case, _with_parts(case.case)
     steps = trials[0][0].full_steps_per_epoch
     compiling_ms = case.case.values("compile_ms")
+    warm_ups = [(training.warmup, training.median_ns) for _, training, _ in trials]
     epoch_ms = mean_interval([ns / NS_PER_MS for m, _, _ in trials if (ns := epoch_ns(m)) is not None])
     overhead_ms = mean_interval([(epoch_overhead_ns(m) or 0) / NS_PER_MS for m, _, _ in trials])
     whole_ms = (epoch_ms.value - overhead_ms.value) / steps
     prepared = [share(parts.ready, parts.arrays) for _, _, parts in trials]
     alone = [share(parts.bare, parts.arrays) for _, _, parts in trials]
-    warming_ns = [
-        sum(turn.ns - turn.count * training.median_ns for turn in training.warmup) for _, training, _ in trials
-    ]
+    warming_ms = [sum(turn.ns - turn.count * usual_ns for turn in turns) / NS_PER_MS for turns, usual_ns in warm_ups]
     rates = [operations * row.workload.batch * MS_PER_S / step_ms(parts.bare) for _, _, parts in trials if operations]
     return StepBreakdown(
         row=row,
@@ -110,7 +105,7 @@ def _breakdown(case: Place, operations: float | None, advice: list[Advice], effe
         flops_per_s=mean_interval(rates) if rates else None,
         peak_flops_per_s=mean_interval([parts.peak_flops for _, _, parts in trials]) if rates else None,
         compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
-        warm_up_ms=mean_interval([ns / NS_PER_MS for ns in warming_ns]),
+        warm_up_ms=mean_interval(warming_ms),
         repaid=break_evens(row, column, effect),
         advice=advice,
     )
@@ -127,7 +122,6 @@ def share(part: Samples, whole: Samples) -> float:
 
 
 def _advice(summary: Summary, cases: Sequence[Place]) -> list[list[Advice]]:
-    """Return for each case what helps significantly: other cases of the row and sizes, data that lie ready."""
     candidates = [list(_candidates(summary, case)) if believed(case.row) else [] for case in cases]
     verdicts = iter(judged((advice.contrast for advice in chain(*candidates)), summary.record.minimal_effect))
     helpful = []
@@ -153,8 +147,8 @@ def _candidates(summary: Summary, case: Place) -> Iterator[Advice]:
     for other in summary.rows:
         # Larger alone, and measured in the same run: blocks of two runs are not of one hour, though numbered alike.
         is_alike = (other.name, other.run) == (row.name, row.run) and column in other.cases
-        batch = other.size.batch if other.size and other.size.width is None else None
-        if is_alike and batch is not None and batch > row.workload.batch:
+        batch = other.size.batch if other.size and other.size.width is None and is_alike else None
+        if batch is not None and batch > row.workload.batch:
             larger = Place(other, column)
             if left := ratio_of(larger.case, case.case, STEADY):
                 yield Advice(Help.BATCH, Contrast(larger, case, STEADY, left.times(row.workload.batch / batch)))

@@ -10,6 +10,7 @@ from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained
 from kerasbench.protocol.columns import Column
 from kerasbench.report.data import configuration, like, of_key, result
 from kerasbench.report.document import Advised, Document
+from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import Bar, BarChart, Cell, Look, Piece, Section, Table, Words, texts
 from kerasbench.report.teller import Teller
 from kerasbench.report.warnings import Marks
@@ -36,19 +37,13 @@ METRICS = ("input_pipeline_ms", "framework_ms", "computation_ms", "warm_up_ms", 
 
 
 def parts_of(breakdown: StepBreakdown) -> dict[str, tuple[Amount, float]]:
-    """Return the parts of an epoch: what each takes in ms, and its share; one that is too small to measure has none."""
+    """Return what each part of an epoch takes in ms, and its share; one that is too small to measure has none."""
     of_step = (breakdown.computation_ms, breakdown.framework_ms, breakdown.input_pipeline_ms)
     counted = [*((amount, breakdown.steps) for amount in of_step), (breakdown.overhead_ms, 1)]
     return {
         name: (amount, amount.value * times_an_epoch / breakdown.epoch_ms.value if amount.is_above_zero else 0.0)
         for name, (amount, times_an_epoch) in zip(PIECE_COLOURS, counted, strict=True)
     }
-
-
-def _brief(amount: Amount) -> str:
-    if amount.low is None or amount.high is None:
-        return f"{three_digits(amount.value)} ms"
-    return f"{three_digits(amount.value)} ms, {three_digits(max(0.0, amount.low))}–{three_digits(amount.high)}"
 
 
 def sentences(breakdown: StepBreakdown) -> list[str]:
@@ -94,11 +89,9 @@ def _cost(amount: Amount) -> str:
 
 
 def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart:
-    """Return a group for each workload, a bar for each of its configurations."""
     named = names(dict.fromkeys(breakdown.column for breakdown in breakdowns))
     groups = []
-    for label in dict.fromkeys(breakdown.row.label for breakdown in breakdowns):
-        of_row = [breakdown for breakdown in breakdowns if breakdown.row.label == label]
+    for label, of_row in grouped((breakdown.row.label, breakdown) for breakdown in breakdowns).items():
         end = max(known.epoch_ms.value * sum(share for _, share in parts_of(known).values()) for known in of_row)
         bars = []
         for breakdown in of_row:
@@ -119,7 +112,6 @@ class Explanations(Teller):
     name = "explained"
 
     def title(self, findings: Findings) -> str:
-        """Return ``mnist_dense: the largest part of an epoch is computation on JAX (67 %)``."""
         known = explained(findings)
         named = names(breakdown.column for breakdown in known)
         largest: dict[tuple[str, str], list[str]] = {}
@@ -140,8 +132,10 @@ class Explanations(Teller):
             ms = breakdown.epoch_ms.value
             cells = [*texts(breakdown.row.label, named[breakdown.column]), Cell(duration(ms * NS_PER_MS), ms)]
             for amount, share in parts_of(breakdown).values():
-                seen = Cell(f"{percent(share)} ({_brief(amount)})", share)
-                cells.append(seen if share else Cell("too small to measure"))
+                took = f"{three_digits(amount.value)} ms"
+                if amount.low is not None and amount.high is not None:
+                    took += f", {three_digits(max(0.0, amount.low))}–{three_digits(amount.high)}"
+                cells.append(Cell(f"{percent(share)} ({took})", share) if share else Cell("too small to measure"))
             rows.append(cells)
         headers = ["workload", "configuration", "an epoch", *PIECE_COLOURS]
         notes: list[Words] = [
@@ -172,7 +166,7 @@ class Explanations(Teller):
             for metric in METRICS:
                 amount: Estimate | None = getattr(breakdown, metric)
                 unit = "FLOP/s" if metric.endswith("flops_per_s") else "ms"
-                told.results.extend([result(case, metric, amount, unit=unit)] if amount is not None else [])
+                told.results.extend([result(case, metric, amount, unit=unit)] if amount else [])
             for advice in breakdown.advice:
                 over, ratio = advice.contrast.over, advice.contrast.ratio
                 instead, batch = configuration(over.column), over.key.options.get("batch")

@@ -44,11 +44,8 @@ class Plans(Planner):
         if asked.rounds is not None and asked.rounds > MAX_ROUNDS:
             raise UsageError(f"--rounds of a race takes at most {MAX_ROUNDS} rounds, not {asked.rounds}")
         trains, varies_batch = purpose == "train", race.varies_batch(tries)
-        if (
-            not trains
-            and (unfit := [name for name in tries if name in OF_TRAINING])
-            and (varies_batch or unfit == tries)
-        ):
+        unfit = [] if trains else [name for name in tries if name in OF_TRAINING]
+        if unfit and (varies_batch or unfit == tries):
             instead = ", or give --batch-size" if varies_batch else ""
             raise UsageError(f"--try {unfit[0]} is for training; leave out --for {purpose}{instead}")
         protocol = dataclasses.replace(EFFORT.protocol, epochs=trains and not varies_batch, predicts=not trains)
@@ -104,7 +101,7 @@ class Plans(Planner):
         return Portion({TRAIN: FIRST_CYCLES})
 
     def decide(self, row: OpenRow, config: RunConfig) -> None:
-        """Have those leave that are too slow to win. Keras without settings stays: how much faster is the winner?"""
+        """Have those leave that are too slow to win. Keras without settings stays, to tell what is gained."""
         asked, measured = MODE.asked(config), row.measured
         if asked.purpose != "train":  # each look is at predictions
             row.portion = dataclasses.replace(row.portion, predicts=True)
@@ -124,15 +121,14 @@ class Plans(Planner):
 
 def candidates(asked: RaceConfig, known: CaseFacts) -> list[Options]:
     """Return the settings of a backend that are tried on a device: some each with all the others, some alone."""
-    tried = [(variant, variant.candidates(known)) for variant in variants.ALL if variant.flag in asked.tries]
-    options = [DEFAULT]
-    for variant, values in tried:
+    crossed, alone = [DEFAULT], []
+    for variant in [variant for variant in variants.ALL if variant.flag in asked.tries]:
+        values = variant.candidates(known)
         if variant.crossed:
-            options = [choice.but(**{variant.name: value}) for choice in options for value in (None, *values)]
-    return [
-        *options,
-        *(Options(**{variant.name: value}) for variant, values in tried if not variant.crossed for value in values),
-    ]
+            crossed = [choice.but(**{variant.name: value}) for choice in crossed for value in (None, *values)]
+        else:
+            alone += [Options(**{variant.name: value}) for value in values]
+    return crossed + alone
 
 
 def default_backend(shell: Mapping[str, str] = os.environ) -> str:

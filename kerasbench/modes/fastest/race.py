@@ -42,19 +42,16 @@ class Seen(Generic[Candidate]):
 
 
 def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> Seen[Candidate] | None:
-    """Compare those that are left; None where nothing is.
-
-    ``margin`` is a share: with 0.05 a candidate that is 4 % slower than the fastest is as good.
-    """
+    """Compare those that are left; None where nothing is. ``margin`` is a share of the fastest's time."""
     candidates = list(left)
     if not candidates:
         return None
     first = candidates[0]
     centres = {first: 0.0}
-    centres |= {rival: ratio.log_centre for rival in candidates[1:] if (ratio := compare(rival, first)) is not None}
-    leader = min(centres, key=lambda candidate: centres[candidate])
+    centres |= {rival: ratio.log_centre for rival in candidates[1:] if (ratio := compare(rival, first))}
+    leader = min(centres, key=centres.__getitem__)
     ratios = {candidate: compare(candidate, leader) for candidate in candidates if candidate != leader}
-    slower = [candidate for candidate, ratio in ratios.items() if ratio is not None and ratio.is_above(1 + margin)]
+    slower = [candidate for candidate, ratio in ratios.items() if ratio and ratio.is_above(1 + margin)]
     return Seen(leader, slower, _is_fastest(leader, set(candidates) - set(slower), compare, margin))
 
 
@@ -73,8 +70,7 @@ def compare_by(metric: str, cases: Mapping[Column, Measured]) -> Compare[Column]
 
     def compare(over: Column, under: Column) -> LogEstimate | None:
         pair = (cases[over], cases[under])
-        if BY_NAME[metric].unit == RATE:
-            pair = pair[::-1]
+        pair = pair[::-1] if BY_NAME[metric].unit == RATE else pair
         blocks = ratios.of_blocks(pair, metric)
         counted = [block for block in blocks if not block.disturbed] or blocks
         if not counted:  # memory has not had both at once
@@ -100,10 +96,7 @@ def metric_of(config: RaceConfig, workload: WorkloadDescription, headline: str) 
 
 
 def baseline_of(columns: Iterable[Column], config: RaceConfig) -> Column | None:
-    """Return Keras as it is without settings: on the backend that it takes then, on a GPU if that has one.
-
-    Where that backend was not measured, it is another backend without settings.
-    """
+    """Return Keras without settings: on the backend that it takes then, else on another one; on a GPU if it has one."""
     plain = [column for column in columns if not column.options.choices and not column.options.control]
     return min(plain, key=lambda column: (column.backend != config.baseline, column.device == CPU), default=None)
 
@@ -123,7 +116,7 @@ class Race:
 
     @property
     def is_against_default(self) -> bool:
-        """Whether the baseline is on the backend that Keras takes without settings, and not on another one."""
+        """Whether the baseline is on the backend that Keras takes without settings."""
         return self.baseline is not None and self.baseline.backend == self.config.baseline
 
     @property
@@ -136,26 +129,21 @@ class Race:
         return len({trial.round for trial, _ in self.row.cases[column].trials})
 
     @property
-    def first_steps_ms(self) -> tuple[float, float] | None:
-        """The first steps of the leader and of the baseline, which started beside others; None where none were made."""
-        if self.baseline is None or self.config.purpose != "train":
-            return None
-        cases = (self.row.cases[column] for column in (self.leader, self.baseline))
-        steps_ns = ([m.training.first_step_ns for _, m in case.trials if m.training] for case in cases)
-        mine, others = ([ns / NS_PER_MS for ns in of_case if ns is not None] for of_case in steps_ns)
-        return (statistics.median(mine), statistics.median(others)) if mine and others else None
+    def longer_start(self) -> tuple[float, float, float] | None:
+        """The first steps of leader and baseline in ms, and after how many steps the leader has made up for its longer.
 
-    @property
-    def pays_after(self) -> float | None:
-        """After how many steps the leader has made up for a longer first step than the baseline's.
-
-        None where it has none, or where the steps of the two are not of the same samples.
+        None where it is not longer, or where the steps of the two are not of the same samples.
         """
-        if self.first_steps_ms is None or self.baseline is None or self.metric != HEADLINE:
+        if self.baseline is None or self.metric != HEADLINE:
             return None
-        mine_ms, others_ms = self.first_steps_ms
+        # These started beside others: the metric of a first step leaves them out.
+        trained = ([m.training for _, m in self.row.cases[column].trials] for column in (self.leader, self.baseline))
+        starts_ns = [[known.first_step_ns for known in of_case if known and known.first_step_ns] for of_case in trained]
+        if not all(starts_ns):
+            return None
+        mine_ms, others_ms = (statistics.median(of_case) / NS_PER_MS for of_case in starts_ns)
         repaid = break_even(self.row, self.leader, self.baseline, mine_ms - others_ms)
-        return repaid.steps if repaid else None
+        return (mine_ms, others_ms, repaid.steps) if repaid else None
 
     @property
     def equals(self) -> list[Column]:
@@ -171,7 +159,6 @@ class Race:
 
 
 def settings_of(column: Column) -> int:
-    """Return how many options a candidate sets: among equals, fewer are simpler to have."""
     return len(column.options.label.split())
 
 
@@ -208,26 +195,21 @@ def race_of(row: Row) -> Race | None:
     if seen is None:
         return None
     choice = simplest(seen, stayed, compare, config.margin, lambda column: (column != baseline, settings_of(column)))
-    ratios = {column: compare(column, choice) for column in cases if column != choice}
-    known = {column: ratio for column, ratio in ratios.items() if ratio}
-    in_order = sorted(known, key=lambda column: known[column].log_centre)
-    stay = {choice, *stayed} - {*seen.slower}
+    ratios = {column: ratio for column in cases if column != choice and (ratio := compare(column, choice))}
+    contrasts = {
+        column: Contrast(Place(row, column), Place(row, choice), metric, ratio)
+        for column, ratio in sorted(ratios.items(), key=lambda known: known[1].log_centre)
+    }
+    failed = [column for column, case in row.cases.items() if case.failure is not None]
     return Race(
         row=row,
         config=config,
         metric=metric,
         leader=choice,
         baseline=baseline,
-        candidates=[
-            choice,
-            *in_order,
-            *(column for column in ratios if column not in known),
-            *(column for column, case in row.cases.items() if case.failure is not None),
-        ],
-        contrasts={
-            column: Contrast(Place(row, column), Place(row, choice), metric, known[column]) for column in in_order
-        },
-        left=frozenset(ranked) - stay,
+        candidates=list(dict.fromkeys([choice, *contrasts, *cases, *failed])),
+        contrasts=contrasts,
+        left=frozenset(ranked) - ({choice, *stayed} - {*seen.slower}),
         rounds=last,
         is_over=seen.is_over,
     )

@@ -23,7 +23,6 @@ from kerasbench.variants.variant import COMPILE
 
 VERBS = {"train": "trains", "predict": "predicts a batch", "predict-one": "predicts one sample"}
 MORE = 1.5  # times the memory or the first step of the baseline: from there on it is said
-LONGER = "in ms; the others take N× as long"
 LONG_MS = 2e3  # a first step that is worth a word
 # What keeps a script on the CPU beside a GPU: CUDA's variable says nothing to an Apple GPU (docs/set-up-machines.md).
 ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"
@@ -36,13 +35,12 @@ BESIDE_APPLE = {
 
 @derived
 def races(findings: Findings) -> list[Race]:
-    """Return how each workload's candidates came out, where all rows raced: beside others, theirs are plain rows."""
+    """Return how each workload's candidates came out; beside other rows, theirs are plain ones."""
     rows = findings.summary.rows if findings.mode == MODE.name else []
     return [race for row in rows if (race := race_of(row)) is not None]
 
 
 def sentence(race: Race) -> str:
-    """Return ``mnist_dense trains fastest on JAX, 1 thread; Keras' default takes 2.8× (2.5–3.2) as long.``"""
     called = names(race.candidates)
     leads = "" if race.is_over else " so far"
     what = f"{race.row.label} {VERBS[race.config.purpose]} fastest{leads} on {called[race.leader]}"
@@ -55,26 +53,17 @@ def sentence(race: Race) -> str:
     return f"{what}; {default} takes {times(race.gain)} as long{per}."
 
 
-def in_brief(race: Race) -> list[str]:
-    called = names(race.candidates)
-    winner = called[race.leader] + ("" if race.is_over else " (undecided)")
-    if race.baseline is None or race.gain is None:
-        return [winner, NOTHING]
-    return [winner, f"{called[race.baseline]} {times(race.gain)}"]
-
-
 def _section(race: Race, heading: str) -> Section:
-    called, of_rate = names(race.candidates), BY_NAME[race.metric].unit == RATE
+    called = names(race.candidates)
+    default = " (what Keras does without settings)" if race.is_against_default else " (without settings)"
     rows = []
     for column in _shown(race):
-        default = ""
-        if column == race.baseline and column != race.leader:
-            default = " (what Keras does without settings)" if race.is_against_default else " (without settings)"
-        is_first = column == race.leader and race.is_over
-        rows.append([Cell(f"{called[column]}{default}", strong=is_first), _time(race, column)])
-    takes = "samples a second; the others take" if of_rate else f"{BY_NAME[race.metric].title.lower()}"
-    first = "in samples a second; the others take N× as long for a sample" if of_rate else LONGER
-    notes: list[Words] = [f"Medians: the fastest {first} (95 % interval)."]
+        name = called[column] + (default if column == race.baseline != race.leader else "")
+        rows.append([Cell(name, strong=column == race.leader and race.is_over), _time(race, column)])
+    takes, unit, of_what = BY_NAME[race.metric].title.lower(), "ms", ""
+    if BY_NAME[race.metric].unit == RATE:
+        takes, unit, of_what = "samples a second; the others take", "samples a second", " for a sample"
+    notes: list[Words] = [f"Medians: the fastest in {unit}; the others take N× as long{of_what} (95 % interval)."]
     if gone := [column for column in race.left if race.rounds_of(column) == 1]:
         within = as_given(race.config.margin)
         notes.append(
@@ -88,7 +77,7 @@ def _section(race: Race, heading: str) -> Section:
 
 
 def _shown(race: Race) -> list[Column]:
-    """Return the fastest, what may be as fast, the best of each backend, and Keras without settings."""
+    """Return what may be the fastest, the best of each backend, and Keras without settings."""
     measured = [column for column in race.candidates if race.row.cases[column].failure is None]
     best = {column.backend: column for column in reversed(measured)}
     kept = {*best.values(), race.baseline}
@@ -125,21 +114,19 @@ def before_use(race: Race) -> Iterator[Words]:
         yield f"{race.leader.device} counts from 0 among the GPUs that were visible here."
     if race.baseline is None or race.baseline == race.leader:
         return
-    mine, others = (race.row.cases[column] for column in (race.leader, race.baseline))
-    other, firsts_ms, steps = called[race.baseline], race.first_steps_ms, race.pays_after
-    if steps is not None and firsts_ms and firsts_ms[0] >= max(LONG_MS, MORE * firsts_ms[1]):
-        first, of_other = (f"{three_digits(ms / 1e3)} s" for ms in firsts_ms)
+    other, (first_ms, others_ms, steps) = called[race.baseline], race.longer_start or (0.0, 0.0, 0.0)
+    if first_ms >= max(LONG_MS, MORE * others_ms):
+        first, of_other = (f"{three_digits(ms / 1e3)} s" for ms in (first_ms, others_ms))
         yield f"Its first step takes {first}, that of {other} {of_other}. It pays off after about {whole_steps(steps)}."
-    peaks_mib = [max(m.peak_rss_bytes for _, m in case.trials) / MIB for case in (mine, others)]
-    if peaks_mib[0] >= MORE * peaks_mib[1]:
-        yield f"It needs more memory: {peaks_mib[0]:,.0f} MiB; {other} needs {peaks_mib[1]:,.0f} MiB."
+    cases = (race.row.cases[column] for column in (race.leader, race.baseline))
+    mib, others_mib = (max(m.peak_rss_bytes for _, m in case.trials) / MIB for case in cases)
+    if mib >= MORE * others_mib:
+        yield f"It needs more memory: {mib:,.0f} MiB; {other} needs {others_mib:,.0f} MiB."
 
 
 def to_write(column: Column, race: Race) -> list[str]:
-    """Return the lines that choose a candidate, for a shell and for Python; nothing for what Keras does anyway."""
-    lines = []
-    if column.backend != race.config.baseline:
-        lines.append(f"export KERAS_BACKEND={column.backend}")
+    """Return the lines for a shell and for Python that choose what Keras does not do anyway."""
+    lines = [] if column.backend == race.config.baseline else [f"export KERAS_BACKEND={column.backend}"]
     index = column.device.partition(":")[2]
     if column.device == CPU and any(candidate.device != CPU for candidate in race.candidates):
         platforms = {trial.device.platform for case in race.row.cases.values() for trial, _ in case.trials}
@@ -158,8 +145,7 @@ def to_write(column: Column, race: Race) -> list[str]:
 
 
 def _chart(race: Race, title: str) -> BarChart:
-    """Return the bars of a race: every candidate that was measured, the fastest first."""
-    measured = [column for column in race.candidates if column == race.leader or column in race.contrasts]
+    measured = [race.leader, *race.contrasts]
     called, seen = names(measured), charts.looks(sorted(measured, key=lambda column: column.order))
     drawn = []
     for column in measured:
@@ -186,19 +172,19 @@ class Races(Teller):
         return "; ".join(sentence(race).rstrip(".") for race in races(findings))
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        """Yield the answer of each race; the first one stands below the title of the page."""
         for index, race in enumerate(races(findings)):
-            yield _section(race, sentence(race) if index else "")
+            yield _section(race, sentence(race) if index else "")  # the first one stands below the title of the page
 
     def details(self, findings: Findings) -> Iterator[Section]:
-        for race in races(findings):
+        known = races(findings)
+        for race in known:
             called, shown = names(race.candidates), _shown(race)
             rows = [
                 [Cell(called[column]), _time(race, column), number(race.rounds_of(column)), Cell(_ending(race, column))]
                 for column in race.candidates
                 if column not in shown
             ]
-            of = f" of {race.row.label}" if len(races(findings)) > 1 else ""
+            of = f" of {race.row.label}" if len(known) > 1 else ""
             if rows:
                 table = Table(["candidate", "takes", "rounds", "how it ended"], rows)
                 yield Section(f"The other {count(len(rows), 'candidate')}{of}", table=table, folded=True)
@@ -210,11 +196,15 @@ class Races(Teller):
         return [sentence(race) for race in races(findings)]
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
-        called = names(findings.summary.columns)
-        known = {race.row.label: in_brief(race) for race in races(findings)}
+        called, known = names(findings.summary.columns), {race.row.label: race for race in races(findings)}
         for row, ranking in findings.summary.ranked if findings.mode == MODE.name else ():
-            is_known = row.label in known
-            yield row, "race" if is_known else "", known.get(row.label) or answer.in_brief(row, ranking, called)
+            race = known.get(row.label)
+            if race is None:
+                yield row, "", answer.in_brief(row, ranking, called)
+                continue
+            of_race = names(race.candidates)
+            gain = f"{of_race[race.baseline]} {times(race.gain)}" if race.baseline and race.gain else NOTHING
+            yield row, "race", [of_race[race.leader] + ("" if race.is_over else " (undecided)"), gain]
 
     def contrasts(self, findings: Findings) -> Told:
         for race in races(findings):

@@ -11,6 +11,7 @@ from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.protocol.columns import CPU
 from kerasbench.report import charts, data
 from kerasbench.report.document import Document, Trend
+from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Section, Table, Words, number, texts
 from kerasbench.report.teller import Brief, Teller
 from kerasbench.report.warnings import Marks
@@ -49,18 +50,17 @@ def _by_subnormals(soak: Soak) -> bool:
 
 
 def _memory(soak: Soak, memory: Interval | None, what: str) -> str:
-    unit, by_minute = _one(soak), soak.by_minute(memory)
-    if memory is None or by_minute is None:
+    if memory is None:
         return f"too short to say whether {what} grows"
     if soak.leaks(memory):
-        a_minute, a_unit = _interval(by_minute, 1 / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
-        return f"{what} grows by {a_minute} a minute, {a_unit} {unit}"
-    above = f" above {three_digits(memory.high / KIB)} KiB {unit}"
+        a_minute, a_unit = _interval(memory, soak.units_a_minute / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
+        return f"{what} grows by {a_minute} a minute, {a_unit} {_one(soak)}"
+    above = f" above {three_digits(memory.high / KIB)} KiB {_one(soak)}"
     return f"no growth of {what}{above if memory.high > 0 else ''}"
 
 
 def _amounts(soak: Soak, memory: Interval | None) -> list[Cell]:
-    return [_amount(soak.by_minute(memory), 1 / MIB, "MiB"), _amount(memory, 1 / KIB, "KiB")]
+    return [_amount(memory, soak.units_a_minute / MIB, "MiB"), _amount(memory, 1 / KIB, "KiB")]
 
 
 def _amount(trend: Interval | None, factor: float, unit: str) -> Cell:
@@ -74,12 +74,10 @@ def _interval(trend: Interval, factor: float, unit: str) -> str:
 
 
 def _chart(soaks: Sequence[Soak], title: str) -> LineChart | None:
-    """Return panels for each workload of a soak: memory, the device's where it is known, times over the control's."""
     named = names(soak.column for soak in soaks)
     styles = charts.looks(list(named))
     panels = []
-    for label in dict.fromkeys(soak.row.label for soak in soaks):
-        of_row = [soak for soak in soaks if soak.row.label == label]
+    for label, of_row in grouped((soak.row.label, soak) for soak in soaks).items():
         for what, unit, series in (
             ("memory", "MiB", [soak.held_mib for soak in of_row]),
             ("device memory", "MiB", [soak.held_on_device_mib for soak in of_row]),
@@ -97,7 +95,6 @@ def _chart(soaks: Sequence[Soak], title: str) -> LineChart | None:
 
 
 def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, Estimate]]:
-    """Return the means of so many parts as a chart can show."""
     length = -(-len(points) // MOST_POINTS)
     parts = [points[first : first + length] for first in range(0, len(points), length)]
     return [(statistics.fmean(at for at, _ in part), mean([value for _, value in part])) for part in parts]
@@ -164,13 +161,11 @@ class Soaks(Teller):
         yield Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=self.sentences(findings))
 
     def sentences(self, findings: Findings) -> list[str]:
-        """Return ``mnist_dense on PyTorch: memory grows by 0.90 MiB (0.70 to 1.10) a minute; ...`` for each case."""
         named = names(soak.column for soak in soaks(findings))
         return [f"{soak.row.label} on {named[soak.column]}: {'; '.join(_parts(soak))}." for soak in soaks(findings)]
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
-        rows = findings.summary.rows if findings.mode == MODE.name else []
-        return ((row, "soak", [NOTHING, NOTHING]) for row in rows)
+        return ((row, "soak", [NOTHING, NOTHING]) for row in findings.summary.rows if findings.mode == MODE.name)
 
     def data(self, findings: Findings) -> Document:
         trends = [

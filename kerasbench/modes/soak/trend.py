@@ -1,7 +1,6 @@
 """A soak: does a step become slower, and does memory grow, while a model goes on for minutes?
 
-The column that goes on takes turns with a control, a process of the same case that rests most of the time: what the
-machine does to both is no slow-down of one.
+It takes turns with a control, a process of the same case that mostly rests: what slows both is not the model.
 """
 
 import math
@@ -27,10 +26,7 @@ LEAST_SLOWER = 0.03  # over the run
 
 
 def trend(places: Sequence[float], values: Sequence[float]) -> Interval | None:
-    """Return the slope by least squares over the medians of SEGMENTS parts; None for fewer values than that.
-
-    A settling part is left out. The interval is Student's t of the segments' deviations from the line.
-    """
+    """Return the slope by least squares over the medians of SEGMENTS parts, None for fewer values; with Student's t."""
     first = int(len(places) * SETTLING)
     places, values = places[first:], values[first:]
     if min(len(places), len(values)) < SEGMENTS:
@@ -60,13 +56,12 @@ class Soak:
     held_on_device_mib: list[tuple[float, float]]  # by minutes; empty: the device does not tell them
     ratios: list[tuple[float, float]]  # of its time over the control's, by minutes
 
-    def by_minute(self, memory: Interval | None) -> Interval | None:
-        """Return how many bytes memory grows by in a minute that is all units, without the turns of the control."""
-        units = MINUTE_NS / self.unit_ns
-        return memory and Interval(memory.value * units, memory.low * units, memory.high * units)
+    @property
+    def units_a_minute(self) -> float:
+        """How many units a minute has without the turns of the control."""
+        return MINUTE_NS / self.unit_ns
 
     def leaks(self, memory: Interval | None) -> bool:
-        """Tell whether memory, the host's or the device's, grows."""
         if memory is None:
             return False
         return memory.low > LEAST_UNIT_BYTES and memory.value * self.units > LEAST_GROWTH_BYTES
@@ -82,7 +77,6 @@ class Soak:
 
 @derived
 def soaks(findings: Findings) -> list[Soak]:
-    """Return what became of each case that went on for minutes, where all rows did so."""
     soaks = []
     for row, column, case in findings.summary.cases if findings.mode == MODE.name else ():
         if case.failure is None and case.trials and not column.options.control:

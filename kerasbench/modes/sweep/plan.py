@@ -29,7 +29,6 @@ class Plans(Planner):
         return MODE.configured(configure.configured(asked, "sweep", options), SweepConfig(refine=True))
 
     def require(self, config: RunConfig, scenarios: Sequence[Selected]) -> None:
-        """Raise UsageError for more than one workload, or for the width of one that does not scale."""
         if len(scenarios) > 1:
             names = ", ".join(selected.word for selected in scenarios)
             raise UsageError(
@@ -100,8 +99,7 @@ def more_sizes(findings: Findings) -> dict[Size, set[Column]]:
     for series in swept(findings):
         base = next(iter(series.rows.values())).size or Size()
         is_batch = series.axis == "batch"
-        crossings = [crossing for duel in series.duels for crossing in duel.crossings if crossing.has_interval]
-        for crossing in crossings:
+        for crossing in [crossing for crossing in series.crossings if crossing.has_interval]:
             for value in sizes_between(*crossing.bracket, whole=is_batch):
                 size = Size(int(value), base.width) if is_batch else Size(base.batch, value)
                 wanted.setdefault(size, set()).update((crossing.winner, crossing.loser))

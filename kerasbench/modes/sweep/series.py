@@ -34,10 +34,9 @@ class CostModel:
 def fit(steps_ms: Sequence[tuple[float, Estimate]]) -> CostModel | None:
     """Fit the line to a series by weighted least squares; None for fewer than MIN_SIZES sizes.
 
-    The weights are the inverse squares of the sizes' standard errors, none below the median one: three trials that
-    happen to agree shall not draw the line. The intervals of the coefficients are Student's t with two degrees less
-    than there are sizes; where the sizes lie farther off the line than their errors, the errors are scaled up
-    (R. T. Birge, "The calculation of errors by the method of least squares", Physical Review 40, 1932).
+    No standard error counts as less than the median one: three trials that happen to agree shall not draw the line.
+    Intervals are Student's t; where the sizes lie farther off the line than their errors, these are scaled up (R. T.
+    Birge, "The calculation of errors by the method of least squares", Physical Review 40, 1932).
     """
     if len(steps_ms) < MIN_SIZES:
         return None
@@ -70,7 +69,7 @@ Ratios = Sequence[tuple[float, LogEstimate]]  # by ascending size
 
 @dataclass(frozen=True)
 class Duel:
-    """Two series that a sweep compares: one over the other at each size, ascending, and where that changes."""
+    """One series over another at each size, ascending, and where that changes."""
 
     contrasts: list[Contrast]
     signs: list[int]  # 1 where the one above is significantly slower, -1 where it is faster, 0 where neither is known
@@ -79,18 +78,21 @@ class Duel:
 
 @dataclass(frozen=True)
 class SizeSeries:
-    """One workload along one axis: its rows by ascending size, with all else equal."""
+    """One workload along one axis, with all else equal."""
 
     name: str  # of the workload
     rest: str  # of its size: what is the same along the axis
     axis: Axis
-    rows: dict[float, Row]
-    # The pairs that a sweep answers for: one backend's CPU and GPU, and two backends on one device.
-    duels: list[Duel] = field(default_factory=list)
+    rows: dict[float, Row]  # by ascending size
+    duels: list[Duel] = field(default_factory=list)  # of one backend's CPU and GPU, and of two backends on one device
 
     @property
     def label(self) -> str:
         return f"{self.name} {self.rest}".strip()
+
+    @property
+    def crossings(self) -> "list[Crossing]":
+        return [crossing for duel in self.duels for crossing in duel.crossings]
 
     @property
     def columns(self) -> list[Column]:
@@ -110,7 +112,7 @@ class SizeSeries:
 
     @cached_property
     def costs(self) -> dict[Column, CostModel]:
-        """What the steps of each column are made of, along batches alone; none of a column with too few sizes."""
+        """Along batches alone; none of a column with too few sizes."""
         costs = {column: fit(self.steps_ms(column)) for column in self.columns if self.axis == "batch"}
         return {column: cost for column, cost in costs.items() if cost is not None}
 
@@ -122,9 +124,10 @@ class SizeSeries:
         """
         pairs = []
         for a, b in combinations(self.columns, 2):
-            if not _comparable(a, b):
+            is_fair = a.device == b.device if a.backend != b.backend else CPU in (a.device, b.device)
+            if not is_fair or a.options != b.options:
                 continue
-            rows = [row for row in self.rows.values() if a in row.cases and b in row.cases and believed(row)]
+            rows = [row for row in self.rows.values() if {a, b} <= row.cases.keys() and believed(row)]
             contrasts = [contrast for row in rows if (contrast := between(row, a, b, STEADY)) is not None]
             proven = [contrast for contrast in contrasts if contrast.ratio.has_interval]
             most = max((contrast.ratio.trials for contrast in contrasts), default=0)
@@ -157,12 +160,34 @@ class Crossing:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        return crossing_interval(self.ratios) if self.has_interval else None
+        """Between which sizes the sign changes with 95 %.
+
+        A parametric bootstrap: the logarithm of every ratio is drawn from Student's t, DRAWS times.
+        """
+        if not self.has_interval:
+            return None
+        import numpy as np
+        from scipy.special import stdtrit
+
+        rng = random.Random(0)  # the same data have the same tables
+        draws = np.array(
+            [
+                ratio.log_centre + error * stdtrit(degrees, [rng.random() for _ in range(DRAWS)])
+                for _, ratio in self.ratios
+                for error, degrees in (ratio.farthest,)
+            ]
+        )
+        falling = draws if self.ratios[0][1].log_centre > 0 else -draws
+        places = [math.log2(size) for size, _ in self.ratios]
+        changes = [middle_change(places, drawn) for drawn in falling.T.tolist()]
+        tail = (1 - CONFIDENCE) / 2
+        low, high = np.exp2(np.quantile(changes, (tail, 1 - tail)))
+        return float(low), float(high)
 
 
 @derived
 def swept(findings: Findings) -> list[SizeSeries]:
-    """Return every workload and axis along which there are two sizes or more; a run's duels are judged together."""
+    """Return every workload and axis with two sizes or more; a run's duels are judged together."""
     grouped: dict[tuple[str, str, Axis], dict[float, Row]] = {}
     for row in findings.summary.rows:
         for axis in AXES:
@@ -178,27 +203,17 @@ def swept(findings: Findings) -> list[SizeSeries]:
     ]
 
 
-def _comparable(a: Column, b: Column) -> bool:
-    if a.options != b.options:
-        return False
-    return a.device == b.device if a.backend != b.backend else CPU in (a.device, b.device)
-
-
 def sign(ratio: LogEstimate, verdict: Verdict | None) -> int:
-    """Return 1 where a is significantly slower than b by more than the minimal effect, -1 where it is faster, else 0.
-
-    Without an interval nothing is proven: what was measured is taken as it is, so that 1.01 is 1.
-    """
+    """Return 1 where a is significantly slower than b, -1 where it is faster, else 0; without an interval as it is."""
     if ratio.has_interval:
         return (verdict is Verdict.SLOWER) - (verdict is Verdict.FASTER)
     return (ratio.value > 1) - (ratio.value < 1)
 
 
 def crossings(a: Column, b: Column, ratios: Ratios, signs: Sequence[int]) -> list[Crossing]:
-    """Return where two series cross, by the ratios of a over b and their signs.
+    """Return where the sign of log(a/b) changes between neighbouring sizes at which it is known.
 
-    That is where the sign of d = log(a/b) changes between neighbouring sizes at which it is known. d is interpolated
-    over log2(size); where noise makes several changes, the middle one counts.
+    It is interpolated over log2(size); where noise makes several changes, the middle one counts.
     """
     known, changes = [index for index, sign in enumerate(signs) if sign], []
     for first, last in pairwise(known):
@@ -212,35 +227,10 @@ def crossings(a: Column, b: Column, ratios: Ratios, signs: Sequence[int]) -> lis
     return changes
 
 
-def crossing_interval(ratios: Ratios) -> tuple[float, float]:
-    """Return between which sizes the sign changes with 95 %, for ratios that all have an interval.
-
-    A parametric bootstrap: every d is drawn from Student's t about its mean with its standard error, DRAWS times.
-    """
-    import numpy as np
-    from scipy.special import stdtrit
-
-    rng = random.Random(0)  # the same data have the same tables
-    draws = np.array(
-        [
-            ratio.log_centre + error * stdtrit(degrees, [rng.random() for _ in range(DRAWS)])
-            for _, ratio in ratios
-            for error, degrees in (ratio.farthest,)
-        ]
-    )
-    falling = draws if ratios[0][1].log_centre > 0 else -draws
-    places = [math.log2(size) for size, _ in ratios]
-    changes = [middle_change(places, drawn) for drawn in falling.T.tolist()]
-    tail = (1 - CONFIDENCE) / 2
-    low, high = np.exp2(np.quantile(changes, (tail, 1 - tail)))
-    return float(low), float(high)
-
-
 def middle_change(places: Sequence[float], values: Sequence[float]) -> float:
-    """Return where values fall, or rise, through zero, between neighbours by linear interpolation.
+    """Return where values pass through zero, by linear interpolation: of several changes the middle one.
 
-    Of several changes the middle one. Where both ends have the same sign there is none to speak of: it lies at the last
-    place if all is still above zero, at the first if all is below already.
+    Where both ends have the same sign it lies at the last place if they are still above zero, else at the first.
     """
     changes = [
         x + (x_next - x) * value / (value - value_next)

@@ -20,7 +20,6 @@ FLAGS: dict[Axis, str] = {"batch": "--batch-size", "width": "--width"}
 
 
 def title(findings: Findings) -> str:
-    """Return ``On cifar10_cnn TensorFlow overtakes JAX at about batch 6 (6–7)``; of many pairs how many do."""
     if said := [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]:
         return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
     if labels := [series.label for series in swept(findings)]:
@@ -66,7 +65,6 @@ def _caption(findings: Findings) -> Words:
 
 
 def _notes(series: SizeSeries, called: Names) -> Iterator[str]:
-    """Yield what a step costs whatever its batch, and for each sample, where a line explains that; and what ends it."""
     for column, cost in series.costs.items():
         if cost.fits and cost.overhead.low > 0 and cost.per_sample.low > 0:
             overhead, sample = (three_digits(part.value) for part in (cost.overhead, cost.per_sample))
@@ -82,7 +80,6 @@ def _notes(series: SizeSeries, called: Names) -> Iterator[str]:
 
 
 def place_of(crossing: Crossing, axis: Axis) -> str:
-    """Return ``about batch 64 (48–80)``, without the interval if there is none."""
     at, *ends = (
         size_along(axis, round(size) if axis == "batch" else size)  # of a batch whole samples
         for size in (crossing.at, *(crossing.interval or ()))
@@ -91,16 +88,13 @@ def place_of(crossing: Crossing, axis: Axis) -> str:
 
 
 def _chart(findings: Findings, title: str) -> LineChart | None:
-    """Return a panel for each workload and axis that was swept, but where no step was measured; None without any."""
     panels = []
     for series in swept(findings):
         steps_ms = {column: steps for column in series.columns if (steps := series.steps_ms(column))}
         named, seen = names(steps_ms), charts.looks(steps_ms)
         lines = [Line(named[column], seen[column], steps, column.backend) for column, steps in steps_ms.items()]
         crossovers = [
-            Crossover(crossing.at, crossing.interval, place_of(crossing, series.axis))
-            for duel in series.duels
-            for crossing in duel.crossings
+            Crossover(crossing.at, crossing.interval, place_of(crossing, series.axis)) for crossing in series.crossings
         ]
         panels += [Panel(series.label, series.axis, lines, crossovers)] if lines else []
     if not panels:
@@ -179,7 +173,7 @@ class Sweeps(Teller):
                 for metric, estimate in metrics.items():
                     told.results.append(data.result(case, metric, estimate, unit="ms", trials=trials))
             place = {"scenario": row.scenario.name, "workload": row.workload.name, "axis": series.axis}
-            for crossing in (crossing for duel in series.duels for crossing in duel.crossings):
+            for crossing in series.crossings:
                 above, below = data.configuration(crossing.winner), data.configuration(crossing.loser)
                 low, high = crossing.interval or (None, None)
                 faster = {"faster_above": above, "faster_below": below}

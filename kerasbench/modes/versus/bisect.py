@@ -31,6 +31,10 @@ class Probe:
     def ratio(self) -> LogEstimate | None:
         return self.contrast.ratio if self.contrast else None
 
+    @property
+    def again(self) -> LogEstimate | None:
+        return self.contrast.again if self.contrast else None
+
 
 @dataclass(frozen=True)
 class Bisection:
@@ -52,10 +56,9 @@ class Bisection:
 def bisect(versions: int, measure: Callable[[int], Probe]) -> Bisection:
     """Find the first slow one of so many versions. ``measure`` measures one beside version 0.
 
-    The last version is probed first. If it is not significantly slower, the search ends. Else half of its logarithm is
-    what a version must be beyond to count as slow, with its whole 95 % interval. So the version before the one that is
-    found is on the other side, and a change lies between them, also where there were several. The search stops at a
-    probe whose interval holds that middle, or whose control is off.
+    If the last version is not significantly slower, the search ends. Else half of its logarithm is what a version must
+    be beyond to count as slow, with its whole 95 % interval: so a change lies before the one that is found, also where
+    there were several. The search stops at a probe whose interval holds that middle, or whose control is off.
     """
     last = measure(versions - 1)
     probes, fast, slow = [last], 0, versions - 1
@@ -82,24 +85,20 @@ def most(versions: int) -> int:
     return 1 + math.ceil(math.log2(versions - 1))
 
 
-def followed(compared: Versus, case: Case | None) -> Contrast | None:
-    """Return the training step, or prediction, that a search follows: that of its first probe slowest with HEAD.
-
-    One that is significantly slower comes before any that is not, however wide the interval of that is.
-    """
-    steps = [contrast for contrast in compared.headlines if case in (None, case_of(contrast))]
-    return max(steps, key=lambda step: (step.verdict is Verdict.SLOWER, step.ratio.value), default=None)
-
-
 def case_of(contrast: Contrast) -> Case:
     return contrast.over.row.label, contrast.under.column.paired.label
 
 
 def probe_of(index: int, compared: Versus, case: Case | None) -> Probe:
-    step, why = followed(compared, case), ""
+    """Return the probe of the training step, or prediction, that a search follows: of its first the slowest with HEAD.
+
+    One that is significantly slower comes before any that is not, however wide the interval of that is.
+    """
+    steps, why = [contrast for contrast in compared.headlines if case in (None, case_of(contrast))], ""
+    step = max(steps, key=lambda step: (step.verdict is Verdict.SLOWER, step.ratio.value), default=None)
     if step is None:
-        failures = [failure.cause for pair in compared.pairs for failure in (pair.broken, pair.baseless) if failure]
-        why = next(iter(failures), "nothing was timed with both versions")
+        failures = (failure for pair in compared.pairs for failure in (pair.broken, pair.baseless) if failure)
+        why = next((failure.cause for failure in failures), "nothing was timed with both versions")
     elif step.withheld:
         why = f"{compared.base} differs from itself"
     elif step.ratio.disturbed:

@@ -32,17 +32,16 @@ class VersionPair:
 
     @property
     def broken(self) -> Failure | None:
-        """Why the head has no numbers where the base has some; None where it has, or where the base has none too."""
+        """Why the head has no numbers where the base has some."""
         return self.failure(self.head) if self._is_measured(self.base) else None
 
     @property
     def baseless(self) -> Failure | None:
-        """Why the base has no numbers where the head has some, which then has nothing to be compared with."""
+        """Why the base has no numbers where the head has some."""
         return self.failure(self.base) if self._is_measured(self.head) else None
 
     @property
     def differ_in_keras_alone(self) -> bool:
-        """Whether base and head have the same version of all else that their first trials name."""
         if not (self._is_measured(self.base) and self._is_measured(self.head)):
             return False
         base, head = (self.row.cases[column].trials[0][1].resolved.versions for column in (self.base, self.head))
@@ -58,8 +57,7 @@ class VersionPair:
     def contrast(self, metric: str) -> Contrast | None:
         """Return the head over the base; None where one of them has no number.
 
-        Slices of one or two blocks do not know by how much processes differ; what the base shows against itself is one
-        observation of it, which goes into the error.
+        Slices of one or two blocks do not know by how much processes differ: what the base shows against itself tells.
         """
         cases, again = self.row.cases, self.base.with_options(control=True)
         if any(column not in cases or cases[column].estimate(metric) is None for column in (self.base, self.head)):
@@ -87,12 +85,10 @@ class Versus:
 
     @property
     def regressions(self) -> list[Contrast]:
-        """Every number that is significantly worse, of whatever kind."""
         return [contrast for contrast in self.contrasts if contrast.verdict is Verdict.SLOWER]
 
     @property
     def broken(self) -> list[tuple[VersionPair, Failure]]:
-        """Where the head fails, or computes something else, and the base does not."""
         return [(pair, failure) for pair in self.pairs if (failure := pair.broken)]
 
     @property
@@ -101,10 +97,7 @@ class Versus:
 
 
 def require_decided(comparisons: Sequence[Versus]) -> None:
-    """Raise Undecided where no number has a verdict that says something, and the head fails nowhere alone.
-
-    So too where others disturbed a number: what is the same in the rest says nothing of it.
-    """
+    """Raise Undecided where no number has a verdict, or others disturbed one, and the head fails nowhere alone."""
     contrasts = [contrast for comparison in comparisons for contrast in comparison.contrasts]
     numbers = count(len(contrasts), "number")
     disturbed = sum(contrast.ratio.disturbed for contrast in contrasts)
@@ -133,11 +126,8 @@ def versions(findings: Findings) -> list[Versus]:
         pairs = [
             VersionPair(row, common.with_options(environment=base), common.with_options(environment=head))
             for row in measured
-            for common in dict.fromkeys(
-                column.paired
-                for column in row.cases
-                if column.options.environment in (base, head) and not column.options.control
-            )
+            for common in dict.fromkeys(column.paired for column in row.cases)
+            if {common.with_options(environment=label) for label in (base, head)} & row.cases.keys()
         ]
         # The verdicts on each kind of number are judged together, because their number matters.
         kinds = [[pair.contrast(pair.row.headline) for pair in pairs]]

@@ -20,8 +20,7 @@ def bisected(search: Bisection, versions: Sequence[str], case: str) -> Page:
     rows = []
     for probe in sorted(search.probes, key=lambda probe: probe.index):
         contrast, verdict = probe.contrast, EMPTY
-        ratios = (probe.ratio, contrast.again if contrast else None)
-        cells = [Cell(times(ratio), ratio.value) if ratio else EMPTY for ratio in ratios]
+        cells = [Cell(times(ratio), ratio.value) if ratio else EMPTY for ratio in (probe.ratio, probe.again)]
         if contrast and contrast.verdict and not probe.why:
             verdict = Cell(SAID[contrast.verdict], strong=contrast.is_decided)
         rows.append([Cell(versions[probe.index]), *cells, verdict])
@@ -71,21 +70,18 @@ def sentences(search: Bisection, versions: Sequence[str]) -> list[str]:
 
 def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | None) -> Document:
     is_found = bisection.outcome is SearchOutcome.FOUND
-    tried = []
-    for probe in sorted(bisection.probes, key=lambda probe: probe.index):
-        contrast, ratio = probe.contrast, probe.ratio
-        again = contrast.again if contrast else None
-        tried.append(
-            Tried(
-                version=versions[probe.index],
-                takes_times_as_much=ratio.value if ratio else None,
-                low=ratio.low if ratio else None,
-                high=ratio.high if ratio else None,
-                verdict=(contrast and contrast.verdict) or Verdict.INCONCLUSIVE,
-                why_no_verdict=probe.why,
-                control=like(Interval, again) if again and again.has_interval else None,
-            )
+    tried = [
+        Tried(
+            version=versions[probe.index],
+            takes_times_as_much=probe.ratio.value if probe.ratio else None,
+            low=probe.ratio.low if probe.ratio else None,
+            high=probe.ratio.high if probe.ratio else None,
+            verdict=(probe.contrast and probe.contrast.verdict) or Verdict.INCONCLUSIVE,
+            why_no_verdict=probe.why,
+            control=like(Interval, probe.again) if probe.again and probe.again.has_interval else None,
         )
+        for probe in sorted(bisection.probes, key=lambda probe: probe.index)
+    ]
     search = Search(
         outcome=bisection.outcome,
         versions=list(versions),

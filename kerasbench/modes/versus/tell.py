@@ -11,7 +11,6 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.modes.versus import MODE
 from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, versions
-from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts, command, contrasts
 from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
@@ -43,9 +42,9 @@ COLUMNS = (
 
 
 def rows(versus: Versus) -> Iterator[list[str | float | None]]:
-    """Yield each number of base and head as data, in the order of COLUMNS; the ratio is of the numbers."""
+    """Yield each number of base and head in the order of COLUMNS; the ratio is of the numbers."""
     for contrast in versus.contrasts:
-        row, column, metric = contrast.over.row, _common(contrast), BY_NAME[contrast.metric]
+        row, column, metric = contrast.over.row, contrast.under.column.paired, BY_NAME[contrast.metric]
         base, head = (place.case.estimate(metric.name) for place in (contrast.under, contrast.over))
         ratio = contrast.ratio.inverse if metric.unit == RATE else contrast.ratio
         yield [
@@ -68,39 +67,32 @@ def _overall(versus: Versus) -> str:
     return f"{versus.head} instead of {versus.base} takes {listed(parts)} of {len(steps)} cases"
 
 
-def _common(contrast: Contrast) -> Column:
-    """Return what base and head have in common."""
-    return contrast.under.column.paired
-
-
 def _called(contrasts: Iterable[Contrast]) -> list[str]:
-    columns = [_common(contrast) for contrast in contrasts]
+    columns = [contrast.under.column.paired for contrast in contrasts]
     called = names(dict.fromkeys(columns))
     return [called[column] for column in columns]
 
 
 def _chart(versus: Versus, record: Run) -> BarChart:
-    seen = charts.looks(_common(step) for step in versus.headlines)
+    seen = charts.looks(step.under.column.paired for step in versus.headlines)
     groups: dict[str, list[Bar]] = {}
     for step, name in zip(versus.headlines, _called(versus.headlines), strict=True):
-        bar = charts.bar(name, seen[_common(step)], step.over, step.metric, step, step.is_decided)
+        bar = charts.bar(name, seen[step.under.column.paired], step.over, step.metric, step, step.is_decided)
         groups.setdefault(step.over.row.label, []).append(bar)
     caption = f"Time with {versus.head}, relative to {versus.base} (1×). {charts.where(record)}."
     return charts.bars(_overall(versus), caption, list(groups.items()))
 
 
-def worse(versus: Versus) -> list[str]:
-    """Return a sentence for each number of the head that is worse, and for each case that it has no number of."""
-    return [*(_worse(contrast) for contrast in versus.regressions if contrast.is_headline), *_unseen(versus)]
+def worse(versus: Versus, with_steps: bool = True) -> list[str]:
+    """Return a sentence for each number of the head that is worse, and for each case that it has no number of.
 
-
-def _worse(contrast: Contrast) -> str:
-    return f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}."
-
-
-def _unseen(versus: Versus) -> list[str]:
-    """Return what of that is not in the table of times: other numbers, and cases without any."""
-    lines = [_worse(contrast) for contrast in versus.regressions if not contrast.is_headline]
+    Of a page the steps have a table.
+    """
+    lines = [
+        f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}."
+        for contrast in versus.regressions
+        if with_steps or not contrast.is_headline
+    ]
     for pair, failure in versus.broken:
         what = f"{versus.head} fails, {versus.base} does not: {failure.code}"
         if failure.code is Code.PARITY:
@@ -110,7 +102,6 @@ def _unseen(versus: Versus) -> list[str]:
 
 
 def undecided(versus: Versus) -> Iterator[str]:
-    """Yield what keeps a case from being decided, and what moved that the head cannot have changed."""
     for step in versus.headlines:
         if step.withheld and step.again is not None:
             yield f"{_case(step)}: undecided, because {versus.base} takes {times(step.again)} as long as itself."
@@ -170,7 +161,7 @@ class Comparisons(Teller):
                     chart=_chart(versus, findings.record) if steps else None,
                     table=contrasts.table(steps, _called(steps), *headers) if steps else None,
                     notes=list(_notes(versus)) if steps else [],
-                    lines=[*_unseen(versus), *undecided(versus)],
+                    lines=[*worse(versus, with_steps=False), *undecided(versus)],
                 )
         for versus in versions(findings) if findings.mode == MODE.name else ():
             others = [contrast for contrast in versus.contrasts if not contrast.is_headline]

@@ -81,15 +81,14 @@ def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:
     assert (found.metric, found.candidates) == ("train_samples_per_s", [LARGER, JAX, TENSORFLOW])
     assert [contrast.ratio.value for contrast in found.contrasts.values()] == pytest.approx([2, 4])
     assert known(found.gain).value == pytest.approx(4)
-    assert found.pays_after is None  # its steps are of other samples
+    assert found.longer_start is None  # its steps are of other samples
 
 
 def test_a_longer_first_step_pays_after_some_steps() -> None:
     record = raced({JAX: 1.0, TENSORFLOW: 4.0})
     record.trials[0] = made.changed(record.trials[0], measurement={"training": {"first_step_ns": 3300 * made.MS}})
     found = only(record)
-    assert found.first_steps_ms == (3300, 300)
-    assert found.pays_after == pytest.approx(3000 / 3.1, rel=0.05)
+    assert found.longer_start == pytest.approx((3300, 300, 3000 / 3.1), rel=0.05)
     lines = [plain(line) for line in tell.before_use(found)]
     assert any(line.startswith("Its first step takes 3.30 s, that of TensorFlow 0.300 s.") for line in lines)
 
@@ -133,12 +132,12 @@ def test_of_two_about_as_fast_the_simpler_is_chosen(error: float, is_over: bool,
 
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
-    result = only(raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2))
-    winner, others = tell.in_brief(result)
-    assert winner == "JAX (steps_per_execution=8)"
+    record = raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2)
+    ((_, kind, (winner, others)),) = tell.TELLER.briefs(Findings.of(record))
+    assert (kind, winner) == ("race", "JAX (steps_per_execution=8)")
     assert others.startswith("TensorFlow 4.")
-    level = only(raced({JAX: 1.03, TENSORFLOW: 1.0}))
-    assert tell.in_brief(level) == ["TensorFlow (undecided)", "–"]
+    ((_, _, level),) = tell.TELLER.briefs(Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})))
+    assert level == ["TensorFlow (undecided)", "–"]
 
 
 @pytest.mark.parametrize(

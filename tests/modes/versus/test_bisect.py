@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 import pytest
 
 from kerasbench.analysis.estimates import Verdict, estimate
-from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome, bisect, followed, most, probe_of
+from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome, bisect, most, probe_of
 from kerasbench.modes.versus.search import of_search, sentences
 from tests import made
 from tests.made import known
@@ -75,8 +75,8 @@ def test_where_it_is_unsure_it_stops(probe: Callable[[int], Probe], place: tuple
 
 def test_it_follows_the_row_that_is_slowest_with_the_last_version() -> None:
     versus = compared(*versions(ALIKE), *versions(SLOWER, name="conv"))
-    assert known(followed(versus, None)).over.row.label == "conv"
     probe = probe_of(3, versus, None)
+    assert known(probe.contrast).over.row.label == "conv"
     assert (probe.index, known(probe.contrast).verdict, probe.why) == (3, Verdict.SLOWER, "")
     assert known(probe_of(3, versus, ("dense", "torch cpu")).contrast).verdict is Verdict.SAME
     wide = [
@@ -85,7 +85,7 @@ def test_it_follows_the_row_that_is_slowest_with_the_last_version() -> None:
         for trial in versions({OLD: {"step_ms": 2.0}, NEW: {"step_ms": ms}}, blocks=1, name="conv")
     ]
     # An interval holds more than the other's, and less.
-    step = known(followed(compared(*versions(SLOWER), *wide), None))
+    step = known(probe_of(3, compared(*versions(SLOWER), *wide), None).contrast)
     assert (step.over.row.label, step.verdict) == ("dense", Verdict.SLOWER)
 
 
