@@ -1,7 +1,4 @@
-"""Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
-
-The parent never executes a scenario file: a child describes it.
-"""
+"""Which scenarios there are. The parent never executes a scenario file: a child describes it."""
 
 import hashlib
 import json
@@ -105,9 +102,8 @@ def select(
 ) -> list[Selected]:
     """Return the workloads that the patterns name, each once; all of a suite where there is no pattern.
 
-    A pattern is a path ending in ``.py``, ``.keras`` or ``.h5``, a name such as ``keras.applications.ResNet50`` (with
-    ``/workload`` behind them, if one is wanted), or matches ``scenario`` or ``scenario/workload`` with ``*``, ``?`` and
-    ``[]``, in whichever suite it is. ``backend`` is one that is installed, ``kept`` are the variables of --keep-env.
+    A pattern names a file or a model of keras.applications, with or without ``/workload``, or matches ``scenario`` or
+    ``scenario/workload`` in any suite. ``backend`` is one that is installed, ``kept`` are the variables of --keep-env.
     Raise UnusableScenario if a file that was chosen does not load, or two have the same name.
     """
     files, names = _split(patterns, model_config)

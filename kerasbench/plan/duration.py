@@ -114,10 +114,9 @@ def comparisons(cases: Sequence[Case]) -> int:
 def minimum_detectable_effect(
     rounds: int, scatter: RunScatter, effect: float, together: int = 1, between_sessions: float = 0.0
 ) -> float:
-    """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
+    """Return the difference, as a share, that will be called in nine of ten cases, of so many judged ``together``.
 
-    It is one of so many that are judged together, and called at the latest by a t test at the level over their number;
-    enough of them lend each other degrees of freedom. ``between_sessions``: a standard deviation of the logarithm.
+    By the noncentral t distribution, at the level over their number; ``between_sessions`` is a standard deviation.
     """
     borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
     confidence = 1 - (1 - CONFIDENCE) / together

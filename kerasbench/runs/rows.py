@@ -83,7 +83,7 @@ class OpenRow:
         )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
-        """Order the cases anew for each round, so that no column always starts first, with the coldest disk.
+        """Order the cases anew for each round: the first one starts with the coldest disk.
 
         Once a round could not have all of them alive together its order stays, so that the same ones always meet.
         """

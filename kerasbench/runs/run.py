@@ -48,10 +48,9 @@ def measured(
     on_event: OnEvent,
     wait: bool = False,
 ) -> Iterator[FinishedRun]:
-    """Measure; then hold the machine until the block ends, because drawing would disturb others.
+    """Hold the machine until the block ends, because drawing would disturb others. ``wait``: until no other holds it.
 
-    ``wait``: begin when no other run holds the machine any more. KerasbenchError, before anything is measured: another
-    one holds it, or something that was asked for does not exist.
+    KerasbenchError, before anything is measured: another one holds it, or something that is asked for does not exist.
     """
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)

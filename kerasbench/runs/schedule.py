@@ -6,12 +6,12 @@ import random
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
-from kerasbench.analysis.estimates import MINIMAL_EFFECT, Prior, variance
+from kerasbench.analysis.estimates import Prior, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.plan.cases import Case, Shared
@@ -35,18 +35,6 @@ def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case
     return [case for group in together for case in rng.sample(group, len(group))]
 
 
-def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
-    size = case.options.size
-    return [
-        other
-        for other in cases
-        if size is not None
-        and other.options.size is not None
-        and other.options.size.exceeds(size)
-        and replace(other.key, size=None) == replace(case.key, size=None)
-    ]
-
-
 PRECISION = 0.02  # half-width by its rounds alone, for every ratio, at which further ones add nothing that matters
 PRECISION_ON_BATTERY = 0.05
 # An interval that kept so much of its width in so many blocks no longer shrinks. Six blocks from three leave
@@ -60,11 +48,6 @@ class StopReason(Enum):
     ROUNDS = "all {rounds} rounds are done"
     BROKEN = "base or head failed, so nothing is left to compare"
     WON = "no other setting can beat the leader by more than the margin"
-
-
-def precision_of(effect: float) -> float:
-    """By the minimal effect, which is larger on battery."""
-    return PRECISION_ON_BATTERY if effect > MINIMAL_EFFECT else PRECISION
 
 
 def stop_reason(

@@ -1,7 +1,6 @@
 """A saved model: what its file says of itself, and loading it by Keras in safe mode; each failure in one sentence.
 
-The file's JSON is read first, without Keras and without its weights. A file that claims to unpack into far more than it
-is, or outside of itself, is refused before anything else opens it. Then Keras loads it, within a limit of memory.
+A file that claims to unpack into far more than it is, or outside of itself, is refused before Keras opens it.
 """
 
 import json
