@@ -156,7 +156,6 @@ def next_tokens(length: int, vocabulary: int) -> Dataset:
 
 
 def _images(shape: tuple[int, ...], classes: int) -> Draw:
-    """Return a recipe for 8-bit images, each the coarse pattern of its class under uniform noise."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
@@ -180,7 +179,6 @@ def _one_hot(y: Any, classes: int) -> Any:
 
 
 def _keras_rows(name: str, file: str, y_type: str = "int32") -> Load:
-    """Return a loader of all samples, training and test, of a set in keras.datasets."""
 
     def load() -> tuple[Any, Any]:
         import keras

@@ -247,7 +247,6 @@ class _Block:
         self._let_go_on(columns, sizes)
 
     def run_stage(self, stage: str) -> None:
-        """Let the columns that are ready for a stage measure in cycles until they have enough, and then go on."""
         columns = self._waiting(stage)
         orders = self.policy.orders(len(columns))
         before = GPU

@@ -53,16 +53,12 @@ class Rounds:
     history: History = field(default_factory=History)
     planner: Planner = field(default_factory=Planner)
     interpreter: Callable[[Environment], str] = lambda environment: ""
-    record: Run = field(init=False)
-    rows: list[OpenRow] = field(init=False)
-    _precision: float = field(init=False)
-    _most_bytes: int = field(init=False)  # that a saved model may hold, in all of its trials
     _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
     _folders: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         free_bytes = min(self.planned.machine.memory_bytes, available_bytes())
-        self._most_bytes = max(machine.CHILD_BYTES, int(SAVED_SHARE * free_bytes))
+        self._most_bytes = max(machine.CHILD_BYTES, int(SAVED_SHARE * free_bytes))  # for a saved model, in all trials
         new = new_record(self.planned, self.state)
         self.record = resumed_record(self.earlier, new) if self.earlier else new
         on_battery = self.record.minimal_effect > MINIMAL_EFFECT
@@ -264,7 +260,6 @@ class Rounds:
         return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, rest_s)
 
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
-        """Size a row by its first steps, and tell how long its block will take, once they have shown that."""
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         least = max(variants.first_steps(case.options, backends.get(case.backend)) for case in cases)
         sized = sizes.sizes_of(protocol, workload, steps_ns, least)
@@ -292,7 +287,6 @@ class Rounds:
         return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]
 
     def _keep(self, row: OpenRow, trials: Sequence[Trial]) -> None:
-        """Put trials into the record and onto the disk, all at once; tell their row and the listener."""
         self.record.trials += trials
         self.store.add(trials)
         for trial in trials:

@@ -132,7 +132,6 @@ def _config_to_resume(file: Path, begun: RunConfig, interpreters: Interpreters) 
 def survey(
     config: RunConfig, interpreters: Interpreters, on_event: OnEvent
 ) -> tuple[MachineState, cases.Probes, list[catalog.Selected]]:
-    """Look at the machine, ask the backends, in children side by side, what they see, and select the scenarios."""
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
     environments = environments_of(config)
 
@@ -172,7 +171,6 @@ def with_real_rows(planned: cases.Plan, interpreters: Interpreters, on_event: On
 
 
 def keep_superseded(folder: Path, left: Run) -> None:
-    """Keep trials that no longer count in a file of their own, and say so; nothing where there are none."""
     if not left.trials:
         return
     store = Store.create(folder, text.now())

@@ -119,7 +119,6 @@ def _macos_reader() -> Callable[[], Counters]:
 
 
 def child_processes(process: str = "self", proc: Path = PROC) -> list[str]:
-    """Return the ids of all processes below a process."""
     ids: list[str] = []
     tasks = proc / process / "task"
     with suppress(OSError):  # it has ended meanwhile

@@ -283,17 +283,6 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, con
         described(file, sys.executable)
 
 
-def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def describe(files: Sequence[str], *_: object) -> "list[Description] | Failure":
-        return BROKEN if str(bad) in files else Children()(files)
-
-    bad = mine.with_name("bad.py")
-    bad.touch()
-    monkeypatch.setattr(questions, "describe", describe)
-    with pytest.raises(UnusableScenario, match=f"^{bad} cannot be used: bad.py, line 1: RuntimeError: boom$"):
-        catalog.describe([mine, bad], "")  # and without a result file that there is not
-
-
 def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:
     for suite, some in (("tiny", {"resnet8"}), ("published", {"cifar10_cnn", "iris_mlp", "mnist_dense"})):
         chosen = catalog.select([], sys.executable, suite=suite)
