@@ -14,7 +14,7 @@ from kerasbench.errors import UnusableScenario, UsageError
 from kerasbench.plan import catalog
 from kerasbench.processes import questions
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import baseline_file, source_hash
 
@@ -77,9 +77,6 @@ def test_what_only_keras_has_and_baselines_beside_it_are_known_of_a_scenario(min
     mine.write_text(SOURCE.replace("Scenario(build", "Scenario(callbacks=lambda folder: [], build"))
     workloads = described(mine, sys.executable).description.workloads
     assert {workload.keras_only for workload in workloads} == {"callbacks of Keras"}
-
-
-BROKEN = Failure(Code.ERROR, "bad.py, line 1: RuntimeError: boom", "the traceback is in the result file")
 
 
 class Children:
