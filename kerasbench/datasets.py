@@ -29,8 +29,6 @@ class DataError(Exception):
 
 @dataclass(frozen=True)
 class Dataset:
-    """A named source of samples."""
-
     title: str
     shape: tuple[int, ...]  # of a raw sample
     draw: Draw
@@ -98,9 +96,8 @@ def boston() -> Dataset:
 def iris() -> Dataset:
     """Return Fisher's 150 Iris flowers, real in every case: x float32 of (4,), in cm; y int32.
 
-    Sepal length and width, petal length and width; 0 setosa, 1 versicolor, 2 virginica. R. A. Fisher, "The use of
-    multiple measurements in taxonomic problems", Annals of Eugenics 7 (1936); docs/your-model.md says where the file
-    is from.
+    Sepal length and width, petal length and width; 0 setosa, 1 versicolor, 2 virginica. R. A. Fisher, 1936;
+    docs/your-model.md says where the file is from.
     """
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
@@ -125,10 +122,7 @@ def random_samples(shape: tuple[int, ...], classes: int) -> Dataset:
 
 
 def images(shape: tuple[int, ...], classes: int, prepare: Prepare = unit) -> Dataset:
-    """Return learnable images of any size, for a scenario of your own.
-
-    ``shape`` is (height, width) or (height, width, channels); x is uint8 before ``prepare``, y int32 in 0..classes-1.
-    """
+    """Return learnable images (height, width[, channels]): x uint8 before ``prepare``, y int32 in 0..classes-1."""
     return Dataset("synthetic pictures", shape, _images(shape, classes), prepare=prepare)
 
 
@@ -146,10 +140,7 @@ def sequences(length: int, vocabulary: int, classes: int) -> Dataset:
 
 
 def next_tokens(length: int, vocabulary: int) -> Dataset:
-    """Return learnable token ids, and for each the next one: x and y int32 of (length,), in 0..vocabulary-1.
-
-    Three of four tokens follow from the one before, by a table that is the same in every trial.
-    """
+    """Return learnable token ids, and for each the next one: x and y int32 of (length,), in 0..vocabulary-1."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
@@ -165,7 +156,6 @@ def next_tokens(length: int, vocabulary: int) -> Dataset:
 
 
 def _images(shape: tuple[int, ...], classes: int) -> Draw:
-    """Return a recipe for 8-bit images, each the coarse pattern of its class under uniform noise."""
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
@@ -189,7 +179,6 @@ def _one_hot(y: Any, classes: int) -> Any:
 
 
 def _keras_rows(name: str, file: str, y_type: str = "int32") -> Load:
-    """Return a loader of all samples, training and test, of a set in keras.datasets."""
 
     def load() -> tuple[Any, Any]:
         import keras

@@ -102,13 +102,10 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A model and what it is trained on.
+    """A model and what it is trained on."""
 
-    ``build(workload)`` returns a compiled Keras model. ``data`` is a Dataset or a function ``(samples, rng)`` that
-    returns ``(x, y)`` or ``(x, y, sample_weight)``: NumPy arrays, or lists, tuples and dictionaries of them.
-    """
-
-    build: Callable[[Workload], Any]
+    build: Callable[[Workload], Any]  # returns a compiled Keras model
+    # A function of (samples, rng) returns (x, y) or (x, y, sample_weight): NumPy arrays, or structures of them.
     data: Dataset | Draw
     workloads: tuple[Workload, ...]
     # Returns the Keras callbacks that training has; the folder that it is given is the trial's own.

@@ -1,7 +1,4 @@
-"""Which scenarios there are: built-in files, and the user's own: files, saved models, names in keras.applications.
-
-The parent never executes a scenario file: a child describes it.
-"""
+"""Which scenarios there are. The parent never executes a scenario file: a child describes it."""
 
 import hashlib
 import json
@@ -105,9 +102,8 @@ def select(
 ) -> list[Selected]:
     """Return the workloads that the patterns name, each once; all of a suite where there is no pattern.
 
-    A pattern is a path ending in ``.py``, ``.keras`` or ``.h5``, a name such as ``keras.applications.ResNet50`` (with
-    ``/workload`` behind them, if one is wanted), or matches ``scenario`` or ``scenario/workload`` with ``*``, ``?`` and
-    ``[]``, in whichever suite it is. ``backend`` is one that is installed, ``kept`` are the variables of --keep-env.
+    A pattern names a file or a model of keras.applications, with or without ``/workload``, or matches ``scenario`` or
+    ``scenario/workload`` in any suite. ``backend`` is one that is installed, ``kept`` are the variables of --keep-env.
     Raise UnusableScenario if a file that was chosen does not load, or two have the same name.
     """
     files, names = _split(patterns, model_config)
@@ -241,31 +237,20 @@ def describe(
     known = {file: description for file, cache in caches.items() if (description := _read_cached(cache))}
     custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
     config = replace(model_config, custom=custom, rows=rows)
-    described = _described([file for file in hashes if file not in known], python, backend, kept, config)
-    for file in described.keys() & caches.keys():
-        _write_cached(caches[file], described[file])
-    known |= described
+    if left := [file for file in hashes if file not in known]:
+        # Late: where all is remembered, as in `list`, there is no child.
+        from kerasbench.processes import questions
+        from kerasbench.protocol.messages import Code
+
+        answer = questions.describe([place_of(file) for file in left], python, backend, kept or {}, config)
+        if not isinstance(answer, list):
+            remedy = "" if answer.code is Code.ERROR else f"; {answer.remedy}"  # no result file has its traceback
+            raise UnusableScenario(f"{', '.join(map(str, left))} cannot be used: {answer.cause}{remedy}")
+        known |= zip(left, answer, strict=True)
+        for file in caches.keys() & left:
+            _write_cached(caches[file], known[file])
     configs = {file: config if _is_model(file) else NOTHING for file in files}
     return [Entry(file, hashes[file], known[file], baselines(file), configs[file], of_file[file]) for file in files]
-
-
-def _described(
-    files: Sequence[Path], python: str, backend: str | None, kept: Mapping[str, str] | None, model_config: ModelConfig
-) -> dict[Path, Description]:
-    """Have files described; where a child fails on several, each by one of its own, which tells whose fault it is."""
-    if not files:
-        return {}
-    # Late: where all is remembered, as in `list`, there is no child.
-    from kerasbench.processes import questions
-    from kerasbench.protocol.messages import Code
-
-    answer = questions.describe([place_of(file) for file in files], python, backend, kept or {}, model_config)
-    if isinstance(answer, list):
-        return dict(zip(files, answer, strict=True))
-    if len(files) == 1:
-        remedy = "" if answer.code is Code.ERROR else f"; {answer.remedy}"  # no result file has its traceback
-        raise UnusableScenario(f"{files[0]} cannot be used: {answer.cause}{remedy}")
-    return {file: _described([file], python, backend, kept, model_config)[file] for file in files}
 
 
 def baselines(file: Path) -> dict[str, str]:

@@ -114,10 +114,9 @@ def comparisons(cases: Sequence[Case]) -> int:
 def minimum_detectable_effect(
     rounds: int, scatter: RunScatter, effect: float, together: int = 1, between_sessions: float = 0.0
 ) -> float:
-    """Return the difference, as a share, that will be called in nine of ten cases, by the noncentral t distribution.
+    """Return the difference, as a share, that will be called in nine of ten cases, of so many judged ``together``.
 
-    It is one of so many that are judged together, and called at the latest by a t test at the level over their number;
-    enough of them lend each other degrees of freedom. ``between_sessions``: a standard deviation of the logarithm.
+    By the noncentral t distribution, at the level over their number; ``between_sessions`` is a standard deviation.
     """
     borrowed = (scatter.borrowed or TYPICAL_BORROWED) if together >= MIN_RATIOS else 0.0
     confidence = 1 - (1 - CONFIDENCE) / together
@@ -183,24 +182,17 @@ class Eta:
         return len(self._cases) * self._max_rounds - fewer + more
 
     @property
-    def most_s(self) -> float:
-        """Where no row is decided before its last round."""
-        return self._left_s(self._max_rounds)
-
-    @property
-    def least_s(self) -> float:
-        """Where every row is decided as soon as it can be."""
-        return self._left_s(self._min_rounds)
-
-    def _left_s(self, rounds: int) -> float:
+    def left_s(self) -> tuple[float, float]:
+        """At least, where every row is decided as soon as it can be, and at most."""
         guessed_s = sum(self._guess_s[key] * len(spent) for key, spent in self._spent_s.items())
         correction = sum(map(sum, self._spent_s.values())) / guessed_s if guessed_s else 1.0
-        total_s = 0.0
+        least_s = most_s = 0.0
         for case in self._cases:
-            recent = self._spent_s.get(case.key, [])[-RECENT:]
+            recent, had = self._spent_s.get(case.key, [])[-RECENT:], self._rounds[case.key]
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 trial_s = sum(recent) / len(recent) if recent else guess_s
                 first = variants.has(case.options, "prepares") and not recent  # a process before them fills the caches
-                total_s += trial_s * (first + max(0, rounds - self._rounds[case.key]))
-        return total_s
+                least_s += trial_s * (first + max(0, self._min_rounds - had))
+                most_s += trial_s * (first + max(0, self._max_rounds - had))
+        return least_s, most_s

@@ -1,13 +1,4 @@
-"""One block: a child for each column of a row, all alive together, of which one runs at a time, in turns.
-
-::
-
-    SETTING_UP --ready--> WAITING --turn--> MEASURING --slice--> WAITING
-        ^                    |
-        +--- stage is over --+            its answer and its end may come whenever it is not WAITING
-
-A child that is WAITING is parked: stopped, with its process group.
-"""
+"""One block: a child for each column of a row, all alive together, of which one runs at a time, in turns."""
 
 import errno
 import itertools
@@ -95,8 +86,7 @@ def measure(
 ) -> list[Outcome | None]:
     """Measure columns side by side; return the outcome of each, None where others have taken the memory or files.
 
-    ``alone``: each starts, and gets ready for each stage, while no other runs, for cold figures; else all do at once
-    but those on a card of CUDA's family. Whatever is raised meanwhile stops all children and what they have started.
+    ``alone``: each starts, and gets ready for each stage, while no other runs, for cold figures.
     """
     with ExitStack() as stack:
         try:
@@ -121,7 +111,7 @@ _SCARCE = (errno.EAGAIN, errno.ENOMEM, errno.EMFILE, errno.ENFILE)
 
 class _State(Enum):
     SETTING_UP = "runs up to its next ready, or to its end"
-    WAITING = "is parked until its next turn"
+    WAITING = "is parked (stopped, with its process group) until its next turn, or until its stage is over"
     MEASURING = "has its turn"
 
 
@@ -200,7 +190,6 @@ class _Block:
     guard: Callable[[str], None]
     alone: bool
     columns: list[_Column] = field(default_factory=list)
-    listener: Listener = field(init=False)
 
     def __post_init__(self) -> None:
         self.listener = self.stack.enter_context(Listener(self.tick))
@@ -248,18 +237,16 @@ class _Block:
 
     def run_pilot(self) -> None:
         """Have each column make steps, by which all learn how much they do; then let them go on as they started."""
-        sizes = None
-        for cycle in itertools.count():
-            for position, column in enumerate(self._waiting(PILOT)):
+        sizes, cycles = None, itertools.count()
+        while (columns := self._waiting(PILOT)) and sizes is None:
+            cycle = next(cycles)
+            for position, column in enumerate(columns):
                 self._give_turn(column, PILOT, Turn(cycle, position))
-            columns = self._waiting(PILOT)
-            steps_ns = {column.index: [slice_.ns for slice_ in column.slices] for column in columns}
-            if not columns or (sizes := self.policy.sizes(steps_ns)):
-                break
+            steps_ns = {column.index: [slice_.ns for slice_ in column.slices] for column in self._waiting(PILOT)}
+            sizes = self.policy.sizes(steps_ns) if steps_ns else None
         self._let_go_on(columns, sizes)
 
     def run_stage(self, stage: str) -> None:
-        """Let the columns that are ready for a stage measure in cycles until they have enough, and then go on."""
         columns = self._waiting(stage)
         orders = self.policy.orders(len(columns))
         before = GPU

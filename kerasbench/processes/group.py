@@ -20,10 +20,7 @@ def send(group: int, number: signal.Signals) -> None:
 
 
 def kill(group: int) -> None:
-    """Kill all of it, stopped or not, unless its leader has been reaped: then the number may be another's.
-
-    SIGKILL at once: a child has nothing to save, and one that ignores SIGTERM would poison the next trial.
-    """
+    """Kill all of it, stopped or not, unless its leader has been reaped: then the number may be another's."""
     with suppress(psutil.NoSuchProcess):
         if psutil.Process(group).ppid() == os.getpid():  # where SIGCHLD is ignored, the kernel has reaped it already
             send(group, signal.SIGKILL)

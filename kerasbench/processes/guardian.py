@@ -1,9 +1,7 @@
 """Outlives its parent and kills what that has left: children that are stopped do not see that their parent has ended.
 
-Run by ``python -I -S guardian.py KERASBENCH_CHILD``: it has the standard library alone. A line of its input is
-``+NUMBER`` for a process group or ``+MARK`` for what processes carry in their environment under that name, and
-``-NUMBER`` or ``-MARK`` when nothing is left of it. It sleeps until its input ends. After a parent that has ended in
-order, nothing is left then.
+Run by ``python -I -S guardian.py KERASBENCH_CHILD``, with the standard library alone. Lines of its input: ``+NUMBER``
+of a process group, ``+MARK`` for what processes have in that variable, ``-NUMBER`` or ``-MARK`` when nothing is left.
 """
 
 import os

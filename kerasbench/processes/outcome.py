@@ -57,10 +57,7 @@ DECODER = msgspec.json.Decoder(Message)
 
 @dataclass
 class Received:
-    """The messages of one child that begin with the token of its request.
-
-    It keeps out what a scenario writes to the pipe, but is no secret to code that looks for it in the worker's memory.
-    """
+    """The messages of one child. Those of a scenario that writes to the pipe lack the token of its request."""
 
     on_phase: Callable[[str | Phase], None] = lambda phase: None  # the name of one that begins, or one that is over
     on_turn: Callable[[Message], bool] = lambda message: False  # whether a ready or a slice could come now

@@ -1,7 +1,4 @@
-"""One child process: start it, hear it, park it, stop it in time or at its limit of memory, leave nothing of it behind.
-
-Messages come over a pipe of their own; stdout and stderr are read too, so that a talkative child never blocks.
-"""
+"""One child process: start it, hear it, park it, stop it in time or at its limit of memory, leave nothing behind."""
 
 import os
 import selectors
@@ -61,10 +58,7 @@ def group_bytes(group: int) -> int:
 
 
 def shortage(before: Mapping[str, int | None], after: Mapping[str, int | None], left_share: float) -> str:
-    """Return why memory is to blame for a SIGKILL that nobody admits to; empty if nothing says so.
-
-    What was left of it stands for the killers that the kernel does not count: earlyoom, systemd-oomd, macOS.
-    """
+    """Return why memory is to blame for a SIGKILL that nobody admits to, as earlyoom, systemd-oomd and macOS; or ""."""
     for place, earlier in before.items():
         if earlier is not None and (after[place] or 0) > earlier:
             return f"the kernel killed a process of {place}, whose memory was used up"
@@ -118,16 +112,9 @@ class Exit:
 
 
 class Child(AbstractContextManager["Child"]):
-    """One child, which waits for its request; a ``with`` leaves nothing of it.
+    """One child, which waits for its request; a ``with`` leaves nothing of it. While it is parked, no time is counted.
 
-    ::
-
-        RUNNING --park--> PARKED (stopped with all of its group; its time stands still)
-         |    <--resume--   |
-         +------ end -------+---> ENDED: killed, reaped, swept up; ``exit`` says how
-
-    ``on_line`` gets each line from its pipe and returns False for one that is no message: the child is ended then.
-    ``guard`` is told of its process group and its mark, in the words of guardian.py.
+    ``on_line`` returns False for a line that is no message: the child is ended then. ``guard`` is as of ``guarded``.
     """
 
     def __init__(
@@ -203,8 +190,7 @@ class Child(AbstractContextManager["Child"]):
 
     def forgive(self, ns: int) -> None:
         """Do not count so much towards its timeout: the parent was suspended and could not hear it."""
-        if self._since_ns is not None:
-            self._since_ns += ns
+        self._ran_ns -= ns if self.runs else 0
 
     def is_over(self) -> bool:
         self._timed_out = self._left_s() < 0

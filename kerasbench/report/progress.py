@@ -216,8 +216,9 @@ class ConsoleProgress(Progress):
     @property
     def _left(self) -> str:
         """How long the run goes on: it depends on how soon its rows are decided."""
-        least, most = seconds(self._eta.least_s), seconds(self._eta.most_s)
-        return f"about {most}" if least == most or not self._eta.least_s else f"about {least} to {most}"
+        least_s, most_s = self._eta.left_s
+        least, most = seconds(least_s), seconds(most_s)
+        return f"about {most}" if least == most or not least_s else f"about {least} to {most}"
 
     def _draw(self, now: str = "") -> None:
         self._drawn_s = time.monotonic()

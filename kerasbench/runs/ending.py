@@ -12,8 +12,7 @@ from kerasbench.events import CycleEnded, Event, Notice, OnEvent
 class Ending:
     """Takes the first interruption of a long block for its end, once there is something to keep; later ones are raised.
 
-    It is over too when none of the columns that are ``needed`` (by their labels) is left: a control is there for them
-    alone. Without such, only an interruption ends it.
+    It is over too when none of the columns with the ``needed`` labels is left: a control is there for them alone.
     """
 
     def __init__(self, on_event: OnEvent, needed: Set[str]) -> None:

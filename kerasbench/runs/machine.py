@@ -55,22 +55,15 @@ class MemoryBudget:
     """Whether a block's next child fits, asked once before each but the first: the first always fits."""
 
     def __init__(self, pools: Sequence[MemoryPool]) -> None:
-        self._pools = pools
+        self.pools = pools  # the machine's, and one of each card
         self._started, self._member = [0], 0
 
     def __call__(self) -> bool:
         self._member += 1
-        answers = [pool.fits(self._started, self._member) for pool in self._pools]  # each notes what is held
+        answers = [pool.fits(self._started, self._member) for pool in self.pools]  # each notes what is held
         if all(answers):
             self._started.append(self._member)
         return all(answers)
-
-    def seen_on_cards(self) -> dict[int, int]:
-        held_bytes: dict[int, int] = {}
-        for pool in self._pools[1:]:
-            for member, seen_bytes in pool.seen_bytes.items():
-                held_bytes[member] = max(held_bytes.get(member, 0), seen_bytes)
-        return held_bytes
 
 
 def can_start_at_once(peaks_bytes: Sequence[int], parameters: int | None) -> bool:
@@ -102,7 +95,7 @@ class MachineMonitor:
     ) -> tuple[Outcomes, Sequence[Surroundings]]:
         """Run a block once the machine is not hot. Only a column on a card has the card's figures."""
         waited_s = self.cool(on_wait)
-        names = [_card(device) for device in devices]
+        names = list(map(_card, devices))
         with ExitStack() as watching:
             cards = {name: watching.enter_context(nvidia.watch(name)) for name in dict.fromkeys(names) if name}
             before = self.look(0.0)

@@ -22,10 +22,7 @@ WHOLE = 0.95  # of a long block: the last slice may end a little early
 
 
 def find(folder: Path, here: Machine, longer: bool = False) -> tuple[Path, Run]:
-    """Return a folder's newest run that is not finished and was begun on this machine, saying which are passed over.
-
-    ``longer``: nor is one that its budget ended. ResultsError: there is none, or a damaged file may be the one meant.
-    """
+    """Return a folder's newest run that can go on here, saying which are passed over; ``longer``: beyond its budget."""
     passed_over: list[tuple[str, str]] = []  # why, and what to do about it
     out_of_time = ""
     for file, record in records(folder, newest_first=True) if folder.is_dir() else ():
@@ -78,11 +75,7 @@ def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], s
 
 
 def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list[Trial]]:
-    """Split a run's trials into those that count as the new plan's, and those that do not.
-
-    A trial counts where what defines its case is the same (sources, device, options, versions of all packages, code of
-    kerasbench), and where the others of its row have that round as well.
-    """
+    """Split a run's trials: those count that the new plan would repeat, where the rest of their row has the round."""
     cases = {case.key: case for case in planned.cases}
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
     cut = _cut_blocks(record)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 
 import psutil
 
 from kerasbench import backends, events, text, variants
 from kerasbench.analysis import ratios
+from kerasbench.analysis.estimates import MINIMAL_EFFECT
 from kerasbench.errors import ResultsError
 from kerasbench.files import scratch_folder
 from kerasbench.host import load
@@ -51,32 +53,25 @@ class Rounds:
     history: History = field(default_factory=History)
     planner: Planner = field(default_factory=Planner)
     interpreter: Callable[[Environment], str] = lambda environment: ""
-    record: Run = field(init=False)
-    rows: list[OpenRow] = field(init=False)
-    _precision: float = field(init=False)
-    _most_bytes: int = field(init=False)  # that a saved model may hold, in all of its trials
     _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
     _folders: ExitStack = field(default_factory=ExitStack)
 
     def __post_init__(self) -> None:
         free_bytes = min(self.planned.machine.memory_bytes, available_bytes())
-        self._most_bytes = max(machine.CHILD_BYTES, int(SAVED_SHARE * free_bytes))
-        self.record = new_record(self.planned, self.state)
-        self.rows = rows_of(self.planned)
+        self._most_bytes = max(machine.CHILD_BYTES, int(SAVED_SHARE * free_bytes))  # for a saved model, in all trials
+        new = new_record(self.planned, self.state)
+        self.record = resumed_record(self.earlier, new) if self.earlier else new
+        on_battery = self.record.minimal_effect > MINIMAL_EFFECT
+        self._precision = schedule.PRECISION_ON_BATTERY if on_battery else schedule.PRECISION
         self._cases = {case.key: case for case in self.planned.cases}
+        self.rows = rows_of(self.planned)
         for row in self.rows:
             row.portion = self.planner.first_portion(self.planned.config, row.cases)
-        if self.earlier is not None:
-            self.record = resumed_record(self.earlier, self.record)
-        self._precision = schedule.precision_of(self.record.minimal_effect)
         if self.earlier is not None:
             self._restore(self.earlier.rounds_completed)
 
     def execute(self) -> Run:
-        """Measure round by round and return the record, which the caller saves; ``store`` holds each block at once.
-
-        Ctrl-C, or a disk that is full, ends the run; ResultsError: the disk refuses the journal at the start.
-        """
+        """Return the record, for the caller to save. ResultsError: the disk refuses the journal at the start."""
         self.store.begin(self.record)
         self.store.hold()
         try:
@@ -146,10 +141,9 @@ class Rounds:
         return schedule.all_in_words(reasons, self.planned.effort, self._precision, several)
 
     def _measure_row(self, row: OpenRow, index: int) -> None:
-        """Measure a row's columns in as few blocks as memory allows: first all that were never crowded.
+        """Measure a row in as few blocks as memory allows, each with a column of an earlier one, for ratios over both.
 
-        Those that did not fit follow, with one that was measured already, by way of which ratios can be taken. Where a
-        block had a single column, even two do not fit: the others follow one by one, as crowded ones do.
+        Where a block had a single column, even two do not fit: the others follow one by one, as crowded ones do.
         """
         for case in [case for case in row.alive if variants.has(case.options, "prepares")]:
             if case.key not in self._caches:
@@ -229,7 +223,7 @@ class Rounds:
             lambda: self.launch(members, policy, ending.hear, alone),
             lambda reason: self.on_event(events.Waiting(cases[0].row_label, reason)),
         )
-        for member, held_bytes in budget.seen_on_cards().items():
+        for member, held_bytes in chain.from_iterable(pool.seen_bytes.items() for pool in budget.pools[1:]):
             known[member].on_card_bytes = max(known[member].on_card_bytes, held_bytes)
         several = sum(outcome is not None for outcome in outcomes) > 1
         told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome and outcome.measurement}
@@ -267,7 +261,6 @@ class Rounds:
         return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, rest_s)
 
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
-        """Size a row by its first steps, and tell how long its block will take, once they have shown that."""
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         least = max(variants.first_steps(case.options, backends.get(case.backend)) for case in cases)
         sized = sizes.sizes_of(protocol, workload, steps_ns, least)
@@ -295,7 +288,6 @@ class Rounds:
         return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]
 
     def _keep(self, row: OpenRow, trials: Sequence[Trial]) -> None:
-        """Put trials into the record and onto the disk, all at once; tell their row and the listener."""
         self.record.trials += trials
         self.store.add(trials)
         for trial in trials:
@@ -304,12 +296,13 @@ class Rounds:
 
     def _end_series(self, trial: Trial) -> None:
         """Where a case of a sweep has run out of memory, give up the larger ones that have not been measured yet."""
-        if trial.failure is None or trial.failure.code is not Code.OOM or trial.crowded:
+        size, failure = trial.options.size, trial.failure
+        if size is None or failure is None or failure.code is not Code.OOM or trial.crowded:
             return
-        case = self._cases[trial.case]
-        size = case.options.size.label.replace("=", " ") if case.options.size else ""
-        failure = Failure(Code.OOM, f"not tried: out of memory at {size}", trial.failure.remedy)
+        failure = Failure(Code.OOM, f"not tried: out of memory at {size.label.replace('=', ' ')}", failure.remedy)
+        tried = {trial.case for trial in self.record.trials if trial.round}
         for row in self.rows:
-            tried = {trial.case for trial in row.trials}
-            larger = schedule.larger_in_series(case, [other for other in row.alive if other.key not in tried])
-            self._keep(row, [trial_record(other, trial.round, Outcome([], 0, failure=failure)) for other in larger])
+            series = [case for case in row.alive if replace(case.key, size=size) == trial.case]
+            larger = [case for case in series if case.options.size and case.options.size.exceeds(size)]
+            outcome = Outcome([], 0, failure=failure)
+            self._keep(row, [trial_record(case, trial.round, outcome) for case in larger if case.key not in tried])

@@ -37,15 +37,13 @@ class OpenRow:
     widths: list[list[float | None]] = field(default_factory=list)  # of its intervals, after each round
     stop: StopReason | None = None
     portion: Portion = field(default_factory=Portion)  # of its next block
-    alive: list[Case] = field(init=False)  # those that are still measured
-    known: dict[CaseKey, Calibration] = field(init=False)
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
     trials: list[Trial] = field(default_factory=list)
     _measured: dict[CaseKey, Measured] = field(default_factory=dict)  # of cases that have had no trial since
 
     def __post_init__(self) -> None:
-        self.alive = list(self.cases)
+        self.alive = list(self.cases)  # those that are still measured
         self.known = {case.key: Calibration(case.protocol) for case in self.cases}
 
     @property
@@ -83,7 +81,7 @@ class OpenRow:
         )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
-        """Order the cases anew for each round, so that no column always starts first, with the coldest disk.
+        """Order the cases anew for each round: the first one starts with the coldest disk.
 
         Once a round could not have all of them alive together its order stays, so that the same ones always meet.
         """

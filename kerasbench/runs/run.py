@@ -48,10 +48,9 @@ def measured(
     on_event: OnEvent,
     wait: bool = False,
 ) -> Iterator[FinishedRun]:
-    """Measure; then hold the machine until the block ends, because drawing would disturb others.
+    """Hold the machine until the block ends, because drawing would disturb others. ``wait``: until no other holds it.
 
-    ``wait``: begin when no other run holds the machine any more. KerasbenchError, before anything is measured: another
-    one holds it, or something that was asked for does not exist.
+    KerasbenchError, before anything is measured: another one holds it, or something that is asked for does not exist.
     """
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
@@ -133,7 +132,6 @@ def _config_to_resume(file: Path, begun: RunConfig, interpreters: Interpreters) 
 def survey(
     config: RunConfig, interpreters: Interpreters, on_event: OnEvent
 ) -> tuple[MachineState, cases.Probes, list[catalog.Selected]]:
-    """Look at the machine, ask the backends, in children side by side, what they see, and select the scenarios."""
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
     environments = environments_of(config)
 
@@ -173,7 +171,6 @@ def with_real_rows(planned: cases.Plan, interpreters: Interpreters, on_event: On
 
 
 def keep_superseded(folder: Path, left: Run) -> None:
-    """Keep trials that no longer count in a file of their own, and say so; nothing where there are none."""
     if not left.trials:
         return
     store = Store.create(folder, text.now())

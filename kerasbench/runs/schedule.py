@@ -6,15 +6,16 @@ import random
 import statistics
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
+from operator import itemgetter
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
-from kerasbench.analysis.estimates import MINIMAL_EFFECT, Prior, variance
+from kerasbench.analysis.estimates import Prior, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.analysis.ratios import ratio_of
-from kerasbench.plan.cases import Case, Shared
+from kerasbench.plan.cases import Case
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, STAGES, TRAIN
@@ -27,24 +28,9 @@ from kerasbench.text import count
 def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
     """Permute rows, then the cases inside each: they are compared, so drift between them must be small."""
     rng = random.Random(f"{seed}/{round_index}")
-    groups: dict[Shared, list[Case]] = {}
-    for case in cases:
-        groups.setdefault(case.row, []).append(case)
-    together = list(groups.values())
-    rng.shuffle(together)
-    return [case for group in together for case in rng.sample(group, len(group))]
-
-
-def larger_in_series(case: Case, cases: Sequence[Case]) -> list[Case]:
-    size = case.options.size
-    return [
-        other
-        for other in cases
-        if size is not None
-        and other.options.size is not None
-        and other.options.size.exceeds(size)
-        and replace(other.key, size=None) == replace(case.key, size=None)
-    ]
+    rows = list(dict.fromkeys(case.row for case in cases))
+    rng.shuffle(rows)
+    return sorted(rng.sample(cases, len(cases)), key=lambda case: rows.index(case.row))
 
 
 PRECISION = 0.02  # half-width by its rounds alone, for every ratio, at which further ones add nothing that matters
@@ -60,11 +46,6 @@ class StopReason(Enum):
     ROUNDS = "all {rounds} rounds are done"
     BROKEN = "base or head failed, so nothing is left to compare"
     WON = "no other setting can beat the leader by more than the margin"
-
-
-def precision_of(effect: float) -> float:
-    """By the minimal effect, which is larger on battery."""
-    return PRECISION_ON_BATTERY if effect > MINIMAL_EFFECT else PRECISION
 
 
 def stop_reason(
@@ -125,7 +106,6 @@ def in_words(reason: StopReason, effort: Effort, precision: float, several: bool
 
 
 def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float, several: bool = True) -> str:
-    """Say why a run ended whose every row has: in one sentence for all, or for so many rows each."""
     rows = Counter(reasons)
     parts = [(rows[reason], in_words(reason, effort, precision, several)) for reason in StopReason if rows[reason]]
     if len(parts) == 1:
@@ -150,13 +130,6 @@ class Portion:
     cycles: Mapping[str, int] = field(default_factory=dict)  # of a stage, at most; as many as there is time for if none
     epochs: bool = True
     predicts: bool = True
-
-
-@dataclass(frozen=True)
-class Scatter:
-    total: float  # of blocks
-    between: float  # of blocks, without what their slices explain
-    of_one_cycle: Mapping[str, float]  # what a single cycle of a stage would leave open
 
 
 def best_cycles(start_s: float, cycle_s: float, of_one_cycle: float, between: float) -> float:
@@ -190,27 +163,32 @@ def next_portion(case: Case, compared: Sequence[Measured], trials: Iterable[Tria
 
 def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, priors: Priors | None) -> dict[str, int]:
     """By the pair whose ratio scatters most, for which the row waits; no stage that is bounded by time alone."""
-    scatters = [scatter_of(a, b, metric, priors) for a, b in itertools.combinations(measured, 2)]
-    worst = max(filter(None, scatters), key=lambda scatter: scatter.total, default=None)
-    if worst is None:
+    pairs = itertools.combinations(measured, 2)
+    scatters = [scatter for a, b in pairs if (scatter := scatter_of(a, b, metric, priors))]
+    if not scatters:
         return {}
+    _, between, within = max(scatters, key=itemgetter(0))
     newest = max(trial.block for case in measured for trial, _ in case.trials)
     block = [pair for case in measured for pair in case.trials if pair[0].block == newest]
     turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
     start_s = max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s  # with the warm-up, and all that is in no turn
     most = {}
-    for stage, of_one_cycle in worst.of_one_cycle.items():
+    for stage, of_one_cycle in within.items():
         cycle_s = math.fsum(_turn_s(trial, stage) for trial, _ in block)
-        if start_s > 0 and cycle_s > 0 and worst.between > 0:
-            best = best_cycles(start_s, cycle_s, of_one_cycle, worst.between)
-            most[stage] = max(protocol.min_cycles, math.ceil(best))
+        if start_s > 0 and cycle_s > 0 and between > 0:
+            most[stage] = max(protocol.min_cycles, math.ceil(best_cycles(start_s, cycle_s, of_one_cycle, between)))
     # No block is started for the predictions of a model that is trained: what they cost beyond their cycles is so
     # little that the fewest are about the best.
     return most if BATCH in most or ONE in most else dict.fromkeys((ONE, BATCH, ALL), protocol.min_cycles) | most
 
 
-def scatter_of(a: Measured, b: Measured, metric: str, priors: Priors | None) -> Scatter | None:
-    """None: no block has slices of both. Moderated by the run's other ratios, or by what is assumed of all."""
+def scatter_of(
+    a: Measured, b: Measured, metric: str, priors: Priors | None
+) -> tuple[float, float, dict[str, float]] | None:
+    """Return the variance of blocks; without what slices explain; and what one cycle of each stage would leave open.
+
+    None: no block has slices of both. Moderated by the run's other ratios, or by what is assumed of all.
+    """
     blocks = [(ratio.log, ratio.error) for ratio in ratios.of_blocks((a, b), metric) if ratio.error is not None]
     if not blocks:
         return None
@@ -223,7 +201,7 @@ def scatter_of(a: Measured, b: Measured, metric: str, priors: Priors | None) -> 
         for stage, of_one_cycle in _by_stage(ours, theirs, metric):
             by_stage.setdefault(stage, []).append(of_one_cycle)
     means = {stage: statistics.fmean(of_blocks) for stage, of_blocks in by_stage.items()}
-    return Scatter(total, max(0.0, total - within), means)
+    return total, max(0.0, total - within), means
 
 
 def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str, float]]:

@@ -1,8 +1,4 @@
-"""How much the columns of a row do besides their slices, by its first steps, and what later trials take over.
-
-A row whose steps are quick does all there is. Where they are slow, each phase has its share of the time that a column
-may take, and a stage that does not fit is left out.
-"""
+"""How much the columns of a row do besides their slices, by its first steps, and what later trials take over."""
 
 import dataclasses
 import math

@@ -40,8 +40,7 @@ def long_orders(controls: Sequence[bool]) -> Orders:
 def williams(columns: Sequence[int]) -> list[list[int]]:
     """Return orders in which every column follows every other equally often, and has every position equally often.
 
-    As many as there are columns, twice as many where those are odd (E. J. Williams, "Experimental designs balanced for
-    the estimation of residual effects of treatments", Australian Journal of Scientific Research 2 (1949)).
+    E. J. Williams, "Experimental designs balanced for the estimation of residual effects of treatments", 1949.
     """
     size = len(columns)
     if size == 1:
@@ -91,10 +90,9 @@ def standing(of_stage: Collection[str]) -> str:
 def enough(
     protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Slices, most: int | None = None
 ) -> bool:
-    """Tell whether a stage can end after a cycle: its ratios are narrow enough, or its time is up.
+    """Tell whether a stage can end: its ratios are narrow enough, its time is up, or it has had the ``most`` cycles.
 
-    ``of_stage`` are the ``shares``, ``most`` the cycles that it has at most. Cycles that others disturbed do not
-    count, as long as that at most doubles how many there are, and as twice as many leave enough.
+    Disturbed cycles do not count, as long as that at most doubles how many there are. ``of_stage``: the ``shares``.
     """
     if protocol.lasts:
         whole_ns = protocol.slices_max_ns if stage == standing(of_stage) else 0

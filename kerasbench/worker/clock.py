@@ -1,7 +1,6 @@
-"""When to read the clock while a model trains: calibration and warm-up, then slices in turns.
+"""When to read the clock while a model trains: calibration and warm-up, then slices (of K steps) in turns.
 
-These clocks never read the time: they are told of it. A slice is K steps inside one epoch (``steps_per_slice``). K is
-calibrated once, during the warm-up, whose slices are kept.
+These clocks never read the time: they are told of it.
 """
 
 import itertools
@@ -60,12 +59,9 @@ def refill_ns(slices: Sequence[Slice]) -> float:
 class WarmUpClock:
     """Find K, unless the protocol has it, and warm up in slices of K steps.
 
-    Call ``begin_epoch``, then ``mark`` each step that it ``wants``, until it is ``warm``. K doubles until a slice is
-    long enough, twice in a row, or fills an epoch; then slices of K follow until they are steady or it took too long.
-
-    ``sync_ns`` is what a reading with its synchronisation costs on an idle device. On an ``asynchronous`` device a
-    synchronisation drains a queue; refilling it, too, is to be a small part of a slice. `fit` tells of the first
-    step of each execution alone, so slices are whole executions.
+    K doubles until a slice is long enough, twice in a row, or fills an epoch. ``sync_ns`` is what a reading with its
+    synchronisation costs on an idle device. On an ``asynchronous`` device that drains a queue; refilling it, too, is to
+    be a small part of a slice. `fit` tells of the first step of each execution alone: slices are whole executions.
     """
 
     def __init__(
@@ -198,14 +194,10 @@ class State(Enum):
 
 
 class SliceClock:
-    """Warm up, then measure slices of K steps, each in its turn.
+    """Warm up, then measure slices of K steps, each in its turn. None crosses an epoch's end or has its first step.
 
-    Call ``begin_epoch``; then, as long as it ``wants`` a step, ``take`` a turn before it if the clock is ``waiting``,
-    else ``mark`` it. No slice crosses an epoch's end or has an epoch's first step.
-
-    How much a slice discards follows from the slice before it. The first one discards K steps: while others warm up,
-    this one's steps take longer than in its own turns; ``correct`` adapts K to the slices there. ``alone``: nothing
-    else ran during the warm-up. ``least`` is how many steps are discarded however quick they are.
+    How much a slice discards follows from the slice before it. The first one discards K steps: while others warm up
+    (not ``alone``), steps take longer than in turns. ``least``: how many are discarded however quick they are.
     """
 
     def __init__(self, warmup: WarmUpClock, pace: Pace, least: int = LEAST_STEPS, alone: bool = False) -> None:
@@ -219,18 +211,6 @@ class SliceClock:
         self.warmup = warmup
         self.state = State.WARMING
         self.slices: list[Slice] = []
-
-    @property
-    def waiting(self) -> bool:
-        return self.state is State.WAITING
-
-    @property
-    def over(self) -> bool:
-        return self.state is State.OVER
-
-    @property
-    def last(self) -> Slice | None:
-        return self.slices[-1] if self.slices else None
 
     def begin_epoch(self) -> None:
         """Begin a slice again that the epoch's end has cut off; only an epoch shorter than announced does that."""

@@ -1,7 +1,4 @@
-"""Questions about a scenario that measure nothing: what it holds, whether its real rows are there, what a step counts.
-
-A description must not pay for keras where the file only uses it inside functions, nor for numpy.
-"""
+"""Questions about a scenario that measure nothing: what it holds, whether its rows are there, what a step counts."""
 
 import importlib
 import sys
@@ -22,7 +19,10 @@ COUNTED_SAMPLES = 8  # in the batch that is counted: products grow in proportion
 
 
 class DeferredModule(ModuleType):
-    """Imports a package once something of it is used; importlib's LazyLoader does so at once before Python 3.12."""
+    """Imports a package once something of it is used; importlib's LazyLoader does so at once before Python 3.12.
+
+    A description must not pay for keras where a file only uses it inside functions.
+    """
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__") and attribute != "__path__":  # what the import system asks of any module

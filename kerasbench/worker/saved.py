@@ -1,7 +1,6 @@
 """A saved model: what its file says of itself, and loading it by Keras in safe mode; each failure in one sentence.
 
-The file's JSON is read first, without Keras and without its weights. A file that claims to unpack into far more than it
-is, or outside of itself, is refused before anything else opens it. Then Keras loads it, within a limit of memory.
+A file that claims to unpack into far more than it is, or outside of itself, is refused before Keras opens it.
 """
 
 import json
@@ -185,7 +184,6 @@ def _parsed(file: Path, content: str | bytes) -> dict[str, Any]:
 
 
 def _inputs(config: dict[str, Any]) -> Iterator[Spec]:
-    """Yield the inputs that a configuration names: its input layers, or the shape that it was built with."""
 
     def open_shape(batched: list[int | None]) -> tuple[int | None, ...]:
         return tuple(None if size is None else int(size) for size in batched[1:])
@@ -217,7 +215,6 @@ def _layer_names(tree: Any) -> Iterator[str]:
 
 
 def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
-    """Return the model, compiled if it was saved so."""
     import keras
 
     require_safe_keras(config, keras.__version__)
@@ -274,7 +271,6 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 
 def _own_classes(config: ModelConfig) -> dict[str, Any]:
-    """Return the classes and functions of the file of the model's own layers, and what it imports of the user's."""
     if not config.custom:
         return {}
     file = Path(config.custom)

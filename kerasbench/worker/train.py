@@ -51,9 +51,10 @@ class _Window(Hooks):
             if self._clock.state is State.DISCARDING:  # a feed's own processes were started meanwhile
                 self._pace.meter.look_for_helpers()
             self._pace.synchronize()  # before a turn too: nothing shall go on while others have theirs
-            if self._clock.waiting:
-                self._clock.take(step, self._ask(self._clock.last))
-                if self._clock.over:
+            if self._clock.state is State.WAITING:
+                turn = self._ask(self._clock.slices[-1] if self._clock.slices else None)
+                self._clock.take(step, turn)
+                if turn is None:
                     self._stop()
             else:
                 self._clock.mark(step, self._pace.meter.read())
@@ -265,7 +266,7 @@ def _warmup(runner: Runner, pace: Pace, protocol: Protocol, steps_per_epoch: int
 
 
 def _require_over(clock: SliceClock) -> None:
-    if not clock.over:
+    if clock.state is not State.OVER:
         cause = f"training was ended after {len(clock.slices)} slices, before enough were measured"
         remedy = "leave out the callback that ends training (EarlyStopping), or set its patience beyond the measurement"
         raise TrialFailure(Failure(Code.INVALID, cause, remedy))

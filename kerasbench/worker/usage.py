@@ -1,7 +1,6 @@
 """What a slice used: this process, other processes, and others on an NVIDIA card.
 
-A ``Meter`` reads the clock and the counters at both ends of a slice, which takes some ten microseconds
-(benchmarks/others_cost.py). The parent judges whether others took too much (host/load.py).
+A reading takes some ten microseconds (benchmarks/others_cost.py). The parent judges it (host/load.py).
 """
 
 import ctypes
@@ -120,7 +119,6 @@ def _macos_reader() -> Callable[[], Counters]:
 
 
 def child_processes(process: str = "self", proc: Path = PROC) -> list[str]:
-    """Return the ids of all processes below a process."""
     ids: list[str] = []
     tasks = proc / process / "task"
     with suppress(OSError):  # it has ended meanwhile
@@ -162,8 +160,8 @@ def card_share_reader(
 ) -> CardShare | None:
     """Return a function that asks the driver (NVML) for others' use of that card; None: it does not say.
 
-    ``others`` are the processes that were on the card before the block: in a container nobody learns the number that
-    NVML has for its own process, so whoever comes later cannot be told from the block's columns. Untested on a GPU.
+    ``others`` were on it before the block: in a container nobody learns the number that NVML has for its own process,
+    so whoever comes later cannot be told from the block's columns. Untested on a GPU.
     """
     if not uuid or others is None:
         return None
@@ -221,7 +219,7 @@ class Meter:
     done: int = 0  # units so far
 
     def look_for_helpers(self) -> None:
-        """Find the processes that this one has started. That takes too long to be done within a slice."""
+        """That takes too long to be done within a slice."""
         self.helpers = child_processes()
 
     def read(self) -> Reading:

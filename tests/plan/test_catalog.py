@@ -14,7 +14,7 @@ from kerasbench.errors import UnusableScenario, UsageError
 from kerasbench.plan import catalog
 from kerasbench.processes import questions
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.scenario import baseline_file, source_hash
 
@@ -77,9 +77,6 @@ def test_what_only_keras_has_and_baselines_beside_it_are_known_of_a_scenario(min
     mine.write_text(SOURCE.replace("Scenario(build", "Scenario(callbacks=lambda folder: [], build"))
     workloads = described(mine, sys.executable).description.workloads
     assert {workload.keras_only for workload in workloads} == {"callbacks of Keras"}
-
-
-BROKEN = Failure(Code.ERROR, "bad.py, line 1: RuntimeError: boom", "the traceback is in the result file")
 
 
 class Children:
@@ -281,17 +278,6 @@ def test_a_file_that_cannot_be_used_is_named_with_the_reason(tmp_path: Path, con
     file.write_text(content)
     with pytest.raises(UnusableScenario, match=f"^{file} cannot be used: .*{complaint}"):
         described(file, sys.executable)
-
-
-def test_of_several_files_the_one_that_cannot_be_used_is_named(mine: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    def describe(files: Sequence[str], *_: object) -> "list[Description] | Failure":
-        return BROKEN if str(bad) in files else Children()(files)
-
-    bad = mine.with_name("bad.py")
-    bad.touch()
-    monkeypatch.setattr(questions, "describe", describe)
-    with pytest.raises(UnusableScenario, match=f"^{bad} cannot be used: bad.py, line 1: RuntimeError: boom$"):
-        catalog.describe([mine, bad], "")  # and without a result file that there is not
 
 
 def test_without_patterns_the_suite_that_was_asked_for_is_chosen() -> None:

@@ -88,7 +88,7 @@ def test_what_first_steps_show_is_told_and_goes_into_what_is_left() -> None:
     assert said[-1] == "dense: a step of torch takes 3.14 ms, so a round takes about 40 s"
     eta = Eta(made.plan(TORCH, JAX, effort=saved.exactly(2)))
     eta.foreseen([TORCH, JAX], 40.0)
-    assert eta.most_s == 80.0
+    assert eta.left_s[1] == 80.0
 
 
 def test_a_row_that_takes_minutes_is_told_a_batch_by_which_it_would_not() -> None:

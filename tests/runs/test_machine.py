@@ -71,7 +71,7 @@ def test_what_each_child_was_seen_to_take_is_told_and_stays_known(nvml: Nvml) ->
     for free_gib in (8, 8, 5):
         nvml.cards[0].free_bytes = free_gib * GIB
         budget()
-    assert budget.seen_on_cards() == {0: 2 * GIB, 1: 0, 2: 3 * GIB}
+    assert budget.pools[1].seen_bytes == {0: 2 * GIB, 1: 0, 2: 3 * GIB}
     pool = MemoryPool(iter([10 * GIB, 6 * GIB, 6 * GIB]).__next__, [4 * GIB, 9 * GIB, 0])
     assert [pool.fits([0], 1), pool.fits([0], 2)] == [False, True]
     assert pool.seen_bytes == {0: 4 * GIB}

@@ -47,7 +47,7 @@ def test_when_a_row_has_enough(widths: list[list[float | None]], reason: StopRea
 
 
 def test_a_run_says_what_it_aimed_at_which_is_less_on_battery_and_that_it_gained_nothing() -> None:
-    usual, on_battery = (schedule.precision_of(effect) for effect in (0.03, 0.05))
+    usual, on_battery = schedule.PRECISION, schedule.PRECISION_ON_BATTERY
     reasons = [schedule.stop_reason(FIVE, [[0.04]] * 3, precision) for precision in (usual, on_battery)]
     assert reasons == [None, StopReason.PRECISE]
     precise = schedule.in_words(StopReason.PRECISE, FIVE, on_battery)

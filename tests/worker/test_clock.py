@@ -150,7 +150,7 @@ class Training:
             self.clock.begin_epoch()
             for step in range(steps_per_epoch):
                 self.before(step)
-                if self.clock.over:
+                if self.clock.state is State.OVER:
                     return self.clock.slices
                 self.now_ns += (self.warm_up_ms if self.clock.state is State.WARMING else self.step_ms) * MS
             self.now_ns += 500 * MS
@@ -159,7 +159,7 @@ class Training:
     def before(self, step: int) -> None:
         while self.clock.wants(step):
             was = self.clock.state
-            if self.clock.waiting:
+            if self.clock.state is State.WAITING:
                 self.clock.take(step, next(self.turns, None))
                 self.now_ns += 300 * MS  # the others' turns
             else:
@@ -233,7 +233,7 @@ def test_one_epoch_is_discarded_where_epochs_are_counted_that_have_several_steps
     for epoch in range(100):
         training.before(epoch)
         training.now_ns += 30 * MS
-    assert clock.over
+    assert clock.state is State.OVER
     assert [step for _, step, _ in training.events] == [5, 6, 10, 10, 11, 15, 15]
 
 
