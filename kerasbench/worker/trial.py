@@ -6,7 +6,7 @@ function of what they work with (``Bench``) and of what was found so far (``Part
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -62,12 +62,13 @@ class Bench:
         device = self.request.device
         return Pace(self.request.protocol, self.runner.wait, settle_ns(device), self.meter, device.kind == GPU)
 
-    def batch_of(self, stage: str) -> int:
-        """Return how many samples a prediction of a stage takes; 0 where it would be the one without batches again."""
-        if not stages.STAGES[stage].batched:
-            return 1
+    def batches(self, names: Sequence[str], findings: "PartialMeasurement") -> Iterator[tuple[str, int]]:
+        """Yield those of these stages that are to be measured, and how many samples a prediction takes there."""
         batch = self.runner.feed.predict_batch
-        return batch if batch > 1 else 0
+        for stage in names:
+            batched = stages.STAGES[stage].batched
+            if not findings.leaves_out(stage) and (batch > 1 or not batched):
+                yield stage, batch if batched else 1
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -142,10 +143,10 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     """Raise TrialFailure (its cause is known), ScenarioError, or DataError where the rows cannot be had."""
     for variant, value in variants.chosen(request.options):
         variant.before_import(value)
+    lasts, on_device = request.protocol.lasts, None
+    if lasts and request.device.kind == GPU:
+        on_device = partial(backends.get(request.backend).live_device_bytes, request.device)
     card = card_share_reader(request.card, request.neighbours)
-    lasts = request.protocol.lasts
-    counts = lasts and request.device.kind == GPU
-    on_device = partial(backends.get(request.backend).live_device_bytes, request.device) if counts else None
     meter = Meter(counters_reader(), card=card, on_device=on_device, lasts=lasts)
     trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
     for phase in phases_of(request.protocol, trial.runner.feed.workload, trial.trains):
@@ -220,20 +221,23 @@ def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
     runner, protocol = trial.runner, trial.request.protocol
     with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as findings.recurrent:
         findings.first_step_ns, first_loss, findings.batch = train.first_step(runner)
-    if is_calibrated(protocol):
+    if protocol.steps_per_slice is not None:  # found by an earlier trial of this case, whose losses were compared
         if protocol.repeats and protocol.sizes:
             with trial.phase("learn"):
-                findings.again_ns = train.single_steps(runner, protocol.sizes.parity_steps - 1, first=1).fits_ns
+                steps = range(1, protocol.sizes.parity_steps)
+                findings.again_ns = [train.single_step(runner, index).fit_ns for index in steps]
         return
     is_random = runner.scenario.dataset(runner.feed.workload).random
     brief = protocol.agenda.sized or is_random or not protocol.repeats
     with trial.phase("learn"):
         findings.learning, following, findings.sizes = train.learn(runner, first_loss, trial.sized, brief)
-    findings.again_ns, findings.step_ns = following.fits_ns, min(following.steps_ns)
+    findings.again_ns = [step.fit_ns for step in following]
+    findings.step_ns = min(step.ns for step in following)
+    losses = [first_loss, *(step.loss for step in following)]
     # Keras shows 0 where a step of the model's own has not updated its tracker of the loss.
-    hides_losses = not any([first_loss, *following.losses]) and "train_step" in runner.overrides
+    hides_losses = not any(losses) and "train_step" in runner.overrides
     if not runner.feed.draws and not hides_losses and not random_layers(runner.layers):
-        findings.parity = Parity([first_loss, *following.losses], [], sensitive=sensitive_layers(runner.layers))
+        findings.parity = Parity(losses, [], sensitive=sensitive_layers(runner.layers))
 
 
 def published_epochs(trial: Bench, findings: PartialMeasurement) -> None:
@@ -276,10 +280,8 @@ def predictions(trial: Bench, findings: PartialMeasurement) -> None:
     runner, pace, sizes = trial.runner, trial.pace, findings.sizes
     calls = sizes.warmup_calls if sizes else predict.ROTATED_INPUTS
     with trial.pipe.phase("predict"):
-        for stage in (stages.ONE, stages.BATCH):
-            batch = trial.batch_of(stage)
-            if batch and not findings.leaves_out(stage):
-                findings.prediction.append(predict.time_batches(runner, batch, pace, trial.ask(stage), calls))
+        for stage, batch in trial.batches((stages.ONE, stages.BATCH), findings):
+            findings.prediction.append(predict.time_batches(runner, batch, pace, trial.ask(stage), calls))
         if not findings.leaves_out(stages.ALL):
             most_batches = sizes.pass_batches if sizes else None
             findings.throughput = predict.time_passes(runner, pace, trial.ask(stages.ALL), most_batches)
@@ -288,15 +290,13 @@ def predictions(trial: Bench, findings: PartialMeasurement) -> None:
 def calls(trial: Bench, findings: PartialMeasurement) -> None:
     sizes = findings.sizes
     assert sizes is not None  # the first prediction has found them
-    for stage in stages.CALLS:
-        batch = trial.batch_of(stage)
-        if batch and not findings.leaves_out(stage):
-            with trial.pipe.phase(FIRST_CALL):
-                called = predict.first_call(stages.STAGES[stage].way, trial.runner, batch)
-            if called is not None:
-                with trial.pipe.phase("calls"):
-                    latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
-                findings.prediction.append(latency)
+    for stage, batch in trial.batches(stages.CALLS, findings):
+        with trial.pipe.phase(FIRST_CALL):
+            called = predict.first_call(stages.STAGES[stage].way, trial.runner, batch)
+        if called is not None:
+            with trial.pipe.phase("calls"):
+                latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
+            findings.prediction.append(latency)
 
 
 def builds(trial: Bench, findings: PartialMeasurement) -> None:
@@ -355,7 +355,8 @@ def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
                 return
             outputs = checks.sample_outputs(fresh) if brings_weights else []
             if silences:
-                silenced, losses = silence(fresh.layers), train.single_steps(fresh, steps).losses
+                silenced = silence(fresh.layers)
+                losses = [train.single_step(fresh, index).loss for index in range(steps)]
                 findings.parity = Parity(losses, silenced, sensitive=sensitive_layers(fresh.layers))
             findings.parity = dataclasses.replace(findings.parity or Parity([], []), outputs=outputs)
         except Exception as error:  # a second model that does not fit into memory, or cannot be built
@@ -386,11 +387,6 @@ PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
 }
 
 
-def is_calibrated(protocol: Protocol) -> bool:
-    """Tell whether an earlier trial of this case has found K; that trial's losses were compared."""
-    return protocol.steps_per_slice is not None
-
-
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
     agenda = protocol.agenda.of(trains)
     if not agenda.trains:
@@ -399,7 +395,7 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
     left_out: dict[Phase, bool] = {
         short_epochs: by_epoch or not protocol.epochs,
         predictions: not protocol.predicts,
-        silenced_parity: is_calibrated(protocol),
+        silenced_parity: protocol.steps_per_slice is not None,
         parts: by_epoch or not protocol.parts,
     }
     return [phase for phase in PHASES[agenda.name] if not left_out.get(phase)]

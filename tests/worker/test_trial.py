@@ -71,10 +71,9 @@ def test_the_measurement_of_predictions_or_builds_has_no_training() -> None:
 
 def learns(monkeypatch: pytest.MonkeyPatch, loss: float = 2.0) -> None:
     """Have a first step and the ones after it teach nothing but their losses."""
-    following = SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[loss])
     monkeypatch.setattr(train, "first_step", lambda *given: (1, loss, records.Batch("", "")))
-    monkeypatch.setattr(train, "learn", lambda *given: (None, following, made.SIZES))
-    monkeypatch.setattr(train, "single_steps", lambda *given, first: SimpleNamespace(fits_ns=[3, 4]))
+    monkeypatch.setattr(train, "learn", lambda *given: (None, [train.Step(loss, 1, 1)], made.SIZES))
+    monkeypatch.setattr(train, "single_step", lambda runner, index: train.Step(loss, 2 + index, 1))
 
 
 RANDOM_ROWS = {"dataset": lambda workload: SimpleNamespace(random=True)}
@@ -124,7 +123,7 @@ def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         assert ([latency.batch for latency in findings.prediction], len(passed)) == (batches, passes)
 
 
-@pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4]), (False, [])])
+@pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4, 5, 6, 7]), (False, [])])
 def test_what_the_first_trial_has_learned_is_known(
     repeats: bool, again_ns: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
