@@ -31,7 +31,7 @@ HOOKS = ("on_epoch_begin", "on_train_batch_begin", "on_train_end")
 BUSY_SIDE, BUSY_PRODUCTS = 256, 32
 # A product of this duration is long enough for its clock and for every core; the largest is 4 GiB in float32.
 PEAK_PRODUCT_S = 0.05
-PEAK_SMALLEST, PEAK_LARGEST = 256, 16_384
+PEAK_SIDES = [256 << doublings for doublings in range(7)]
 PEAK_REPEATS = 5
 
 SHUFFLES = 5
@@ -100,8 +100,9 @@ class KerasRunner(WithKeras):
             raise ScenarioError(cause)
         stateful = [layer.name for layer in model._flatten_layers() if getattr(layer, "stateful", False)]
         if stateful:
-            cause = f"{stateful[0]} is stateful, so it takes one batch size alone"
-            raise ScenarioError(f"{cause}: build it with stateful=False")
+            raise ScenarioError(
+                f"{stateful[0]} is stateful, so it takes one batch size alone: build it with stateful=False"
+            )
         if model.run_eagerly:
             raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
         make_weights(model, feed)
@@ -114,9 +115,8 @@ class KerasRunner(WithKeras):
 
         # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
         # Keras compiles no model of which a layer says that it cannot be.
-        model.jit_compile = self.backend.jit_default(self.request.device) and all(
-            layer.supports_jit for layer in self.layers
-        )
+        can_jit = all(layer.supports_jit for layer in self.layers)
+        model.jit_compile = can_jit and self.backend.jit_default(self.request.device)
         self.adjust(model)
         self.jit, self.steps_per_execution = bool(model.jit_compile), model.steps_per_execution
         self._require_executions()
@@ -213,14 +213,13 @@ class KerasRunner(WithKeras):
             self.to_numpy(product[0, 0])  # waits for it
             return (time.perf_counter_ns() - start_ns) / 1e9
 
-        best, size = 0.0, PEAK_SMALLEST
-        while size <= PEAK_LARGEST:
-            a = ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
+        best = 0.0
+        for side in PEAK_SIDES:
+            a = ops.full((side, side), 1.0 / side, dtype)  # made on the device, whose memory it is to take
             taken_s = min(product_s(a) for _ in range(PEAK_REPEATS))
-            best = max(best, 2 * size**3 / taken_s)
+            best = max(best, 2 * side**3 / taken_s)
             if taken_s >= PEAK_PRODUCT_S:
                 break
-            size *= 2
         return best
 
     def shuffle_ns(self, rows: int, few: int, batch: int) -> int | None:
