@@ -43,8 +43,6 @@ VANISHING = 1e-20  # of a first moment: no gradient has reached it for some 400 
 
 
 class WithKeras(Runner):
-    """Runs in a process that has Keras."""
-
     keras: Any
     jit: bool
 
@@ -257,11 +255,10 @@ class KerasRunner(WithKeras):
         return getattr(getattr(self.model, "optimizer", None), "variables", [])
 
     def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
-        weights, slots = (
-            [variable.value for variable in variables if "float" in str(variable.dtype)]
-            for variables in (self.model.weights, self._slots)
-        )
-        return weights, slots
+        def floats(variables: list[Any]) -> list[Any]:
+            return [variable.value for variable in variables if "float" in str(variable.dtype)]
+
+        return floats(self.model.weights), floats(self._slots)
 
     def vanishing(self) -> float | None:
         """A weight of a unit that no longer reacts has the gradient zero. Its first moment, in float32, becomes a tenth

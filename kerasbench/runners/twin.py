@@ -112,11 +112,10 @@ class TwinRunner(WithKeras):
         return self.model.forward(x)
 
     def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
-        weights, slots = (
-            [array for array in arrays if "float" in dtype_name(array)]
-            for arrays in (self.model.weights(), self.model.slots())
-        )
-        return weights, slots
+        def floats(arrays: list[Any]) -> list[Any]:
+            return [array for array in arrays if "float" in dtype_name(array)]
+
+        return floats(self.model.weights()), floats(self.model.slots())
 
 
 def _unsupported(cause: str) -> TrialFailure:

@@ -74,10 +74,7 @@ class EpochWindow(_Window):
     and after a wait TensorFlow often takes a long time for that (docs/how-it-works.md, "TensorFlow's late epochs").
     """
 
-    def __init__(self, runner: Runner, clock: SliceClock, pace: Pace, ask: Ask) -> None:
-        super().__init__(runner, clock, pace, ask)
-        self._epoch = 0
-        clock.begin_epoch()
+    _epoch = 0
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         self._epoch = epoch
@@ -89,7 +86,7 @@ class EpochWindow(_Window):
 
 
 class EpochSpans(Hooks):
-    """From an epoch's beginning to the next one's. No synchronisation of its own: `fit` ends an epoch synchronised."""
+    """From an epoch's beginning to the next one's, without a synchronisation: `fit` ends an epoch with one."""
 
     def __init__(self) -> None:
         self._marks_ns: list[int] = []
@@ -115,34 +112,33 @@ class StepBegin(Hooks):
 
 
 @contextmanager
-def batch_of_loss(runner: Runner) -> Iterator[Callable[[], Batch]]:
-    """Note what the loss is computed from, in the step that is traced or run meanwhile.
+def batch_of_loss(runner: Runner) -> Iterator[list[Batch]]:
+    """Note what the loss is computed from, last of the list, in the step that is traced or run meanwhile.
 
     Compiled backends call Python only while they trace; on torch this costs that one step a microsecond. A step of the
     model's own may compute no loss by this method: then the rows as they are fed.
     """
     rows, compute_loss = runner.feed.first_batch, runner.model.compute_loss
-    batch = Batch(describe(rows.x), describe(rows.y))
+    batches = [Batch(describe(rows.x), describe(rows.y))]
 
     def note(x: Any = None, y: Any = None, *rest: Any, **options: Any) -> Any:
-        nonlocal batch
-        batch = Batch(describe(x), describe(y))
+        batches.append(Batch(describe(x), describe(y)))
         return compute_loss(x, y, *rest, **options)
 
     runner.model.compute_loss = note
     try:
-        yield lambda: batch
+        yield batches
     finally:
         del runner.model.compute_loss
 
 
 def first_step(runner: Runner) -> tuple[int, float, Batch]:
     """Trace, compile and run one step; return its time in ns: `fit` ends an epoch synchronised."""
-    with batch_of_loss(runner) as batch:
+    with batch_of_loss(runner) as batches:
         start_ns = time.perf_counter_ns()
         history = runner.fit(runner.feed.first_batch, shuffle=False)
         first_step_ns = time.perf_counter_ns() - start_ns
-    return first_step_ns, _last_loss(history), batch()
+    return first_step_ns, _last_loss(history), batches[-1]
 
 
 class Step(NamedTuple):
@@ -167,9 +163,8 @@ Sized = Callable[[Callable[[], int]], Sizes]  # has one unit measured, which ret
 def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) -> tuple[Learning, list[Step], Sizes]:
     """Train as many steps as all columns do and evaluate, so that backends can be compared by what they learned.
 
-    In the given order: every backend shuffles with its own generator. Return also the steps that follow the first, by
-    which parity is judged, and the sizes that follow from the first of these. ``brief``: train these alone; a sweep
-    asks what a step costs, not what it teaches.
+    In the given order: every backend shuffles with its own generator. Return also the steps after the first, by which
+    parity is judged, and the sizes that follow from them. ``brief``: train these alone, where a step's cost is asked.
     """
     feed = runner.feed
     before = _evaluate(runner, feed.first_batch)
@@ -200,7 +195,7 @@ def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) 
 def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
     """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
     feed = runner.feed
-    with batch_of_loss(runner) as batch:
+    with batch_of_loss(runner) as batches:
         before = _evaluate(runner, feed.first_batch)
     spans = EpochSpans()
     start_ns = time.perf_counter_ns()
@@ -215,7 +210,7 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
         predict_ns.append(time.perf_counter_ns() - start_ns)
     published = Published(total_ns, spans.epochs_ns, _logged(history), len(feed.test), predict_ns)
     steps = feed.workload.steps * feed.workload.epochs
-    return published, _judge_learning(runner, feed.evaluated, steps, history["loss"][0], before), batch()
+    return published, _judge_learning(runner, feed.evaluated, steps, history["loss"][0], before), batches[-1]
 
 
 def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
@@ -252,6 +247,7 @@ def _measure(
     sync_ns = measure_sync_ns(pace.synchronize)
     warmup = WarmUpClock(warms, full_steps, sync_ns, pace.asynchronous, runner.steps_per_execution)
     clock = SliceClock(warmup, pace, least)
+    clock.begin_epoch()
     window = (EpochWindow if full_steps is None else StepWindow)(runner, clock, pace, ask)
     history = runner.fit(rows, window, ENDLESS, whole=full_steps is None or bool(runner.callbacks))
     if not clock.over:

@@ -1,7 +1,6 @@
 """One trial, phase by phase, from the import of the backend to the proof of what it ran on.
 
-``run_trial`` is the whole of it. ``begin`` makes the model; then come the phases that ``phases_of`` chooses, each a
-function of what they work with (``Bench``) and of what was found so far (``PartialMeasurement``), in this order.
+``begin`` makes the model. Then come the phases that ``phases_of`` chooses, in this order.
 """
 
 import dataclasses
@@ -11,7 +10,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kerasbench import backends, variants
 from kerasbench.protocol import measurement, stages
@@ -78,25 +77,25 @@ class Bench:
 
     def ask(self, stage: str) -> Ask:
         def ask(measured: Slice | None) -> Turn | None:
-            if measured is None and stage != stages.PILOT:
+            if measured is None:
                 self.made.append(-self._programs())
             turn = self.pipe.ask(Message(ready=stage) if measured is None else Message(slice=measured))
-            assert not isinstance(turn, Sizes)  # they answer the pilot's slices alone
+            assert not isinstance(turn, Sizes)  # they answer the pilot alone
             if turn is None:
                 self.made.append(self._programs())
-            else:
-                self.meter.look_for_helpers()  # each time: Keras makes a new pool for a feed in each epoch
-                if turn.lead_ns:
-                    programs = self._programs()
-                    self.runner.keep_busy(turn.lead_ns)
-                    self.made.append(programs - self._programs())  # its own product is a program, too
+                return None
+            self.meter.look_for_helpers()  # each time: Keras makes a new pool for a feed in each epoch
+            if turn.lead_ns:
+                programs = self._programs()
+                self.runner.keep_busy(turn.lead_ns)
+                self.made.append(programs - self._programs())  # its own product is a program, too
             return turn
 
         return ask
 
     def sized(self, measure: Callable[[], int]) -> Sizes:
         """In a row's first block have steps measured, by which the parent finds them; ``measure`` returns ns."""
-        sizes: Turn | Sizes | None = self.request.protocol.sizes or self.ask(stages.PILOT)(None)
+        sizes = self.request.protocol.sizes or self.pipe.ask(Message(ready=stages.PILOT))
         while not isinstance(sizes, Sizes):
             sizes = self.pipe.ask(Message(slice=Slice(1, measure())))
         return sizes
@@ -104,10 +103,7 @@ class Bench:
 
 @dataclass
 class PartialMeasurement:
-    """What the phases have found so far, most of it by the names of ``Measurement`` and ``Training``.
-
-    Fields without a default are found by every protocol.
-    """
+    """What the phases have found so far, most of it by the names of ``Measurement`` and ``Training``."""
 
     first_step_ns: int | None = None
     sizes: Sizes | None = None  # None: after published epochs
@@ -403,14 +399,16 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
 
 def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
     workload = trial.runner.feed.workload
+
+    def of(kind: type[Training | Measurement]) -> dict[str, Any]:
+        return {name: value for name, value in vars(findings).items() if name in kind.__dataclass_fields__}
+
     training = None
-    if findings.steps is not None:
+    if (clock := findings.steps) is not None:
+        unit: Literal["step", "epoch"] = "epoch" if counts_epochs(workload.steps) else "step"
+        warmup, slices = Samples.of(clock.warmup.slices), Samples.of(clock.slices)
         training = Training(
-            unit="epoch" if counts_epochs(workload.steps) else "step",
-            steps_per_slice=findings.steps.warmup.steps_per_slice,
-            warmup=Samples.of(findings.steps.warmup.slices),
-            slices=Samples.of(findings.steps.slices),
-            **_found_for(Training, findings),
+            unit, steps_per_slice=clock.warmup.steps_per_slice, warmup=warmup, slices=slices, **of(Training)
         )
     return Measurement(
         training=training,
@@ -419,19 +417,11 @@ def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
         steps_per_epoch=workload.steps,
         full_steps_per_epoch=workload.full_steps,
         usage=_usage(findings),
-        **_found_for(Measurement, findings),
+        **of(Measurement),
     )
 
 
-def _found_for(kind: type[Training | Measurement], findings: PartialMeasurement) -> dict[str, Any]:
-    names = kind.__dataclass_fields__.keys()
-    return {name: value for name, value in vars(findings).items() if name in names}
-
-
 def _usage(findings: PartialMeasurement) -> Usage:
-    if findings.steps is not None:
-        samples = Samples.of(findings.steps.slices)
-    else:
-        calls = [latency.slices for latency in findings.prediction if latency.way == stages.ON_BATCH]
-        samples = findings.builds or calls[-1]
+    calls = [latency.slices for latency in findings.prediction if latency.way == stages.ON_BATCH]
+    samples = Samples.of(findings.steps.slices) if findings.steps else findings.builds or calls[-1]
     return Usage(cpu_ns=sum(ns or 0 for ns in samples.cpu_ns or ()), wall_ns=sum(samples.ns))

@@ -62,6 +62,7 @@ class Machine:
 
     def window(self, kind: str, steps_per_epoch: int | None) -> tuple[SliceClock, Any]:
         clock = SliceClock(WarmUpClock(PROTOCOL, steps_per_epoch, sync_ns=0), self.pace)
+        clock.begin_epoch()
         return clock, getattr(train, kind)(self, clock, self.pace, self.ask)
 
     def fit(self, hooks: Any, steps: int, step_ns: int, epoch_ns: int = 0, most: int = 50, begin_ns: int = 0) -> int:
