@@ -178,9 +178,8 @@ def time_passes(runner: Runner, pace: Pace, ask: Ask, most_batches: int | None =
     row_bytes = max(source.row_bytes, sum(FLOAT_BYTES * array[0].size for _, array in leaves(one_batch)))
     del one_batch
     wanted = feed.workload.test or len(feed.evaluated)
-    samples = min(wanted, max(1, POOL_BYTES // row_bytes // batch) * batch)
-    if most_batches is not None:
-        samples = min(samples, most_batches * batch)
+    batches = max(1, POOL_BYTES // row_bytes // batch)
+    samples = min(wanted, min(batches, most_batches or batches) * batch)
     calls = Calls(partial(predict, feed.inputs(source.repeated(samples))), pace, least=1)
     calls.warm_up(2)  # the first compiles
     slices = measure_slices(ask, calls.slice)

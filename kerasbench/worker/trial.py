@@ -44,9 +44,7 @@ class Bench:
     runner: Runner
     meter: Meter
     cache: CacheReads = field(default_factory=lambda: CacheReads("", ()))
-    # Their sum is how many programs were made during slices: counts before a stage are negative, those after it
-    # positive.
-    made: list[int] = field(default_factory=list)
+    made: list[int] = field(default_factory=list)  # programs, before a stage negative, after it positive
 
     def _programs(self) -> int:
         compiler = self.runner.compiler()
@@ -263,11 +261,9 @@ def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
         # A published epoch takes longer than a short one to draw the order of its rows. So these slices are longer in
         # the file than the parent saw them while it decided how many there are.
         few = train.short_rows(workload, workload.batch_size)
-        more_ns = trial.runner.shuffle_ns(workload.train, few, workload.batch_size)
-        if more_ns is not None:
-            with_order_ns = [ns + count * more_ns for ns, count in zip(epochs.ns, epochs.count, strict=True)]
-            epochs = dataclasses.replace(epochs, ns=with_order_ns)
-        findings.shuffle_ns, findings.epochs = more_ns, epochs
+        findings.shuffle_ns = more_ns = trial.runner.shuffle_ns(workload.train, few, workload.batch_size)
+        with_order_ns = [ns + count * (more_ns or 0) for ns, count in zip(epochs.ns, epochs.count, strict=True)]
+        findings.epochs = dataclasses.replace(epochs, ns=with_order_ns)
     findings.epoch_steps = train.SHORT_EPOCH_STEPS
 
 
