@@ -65,4 +65,5 @@ def _sum(slices: list[Slice], turn: Turn) -> Slice:
 
     count, ns = sum(slice_.count for slice_ in slices), sum(slice_.ns for slice_ in slices)
     cpu_ns, others_ns, steal_ns = map(total, ("cpu_ns", "others_ns", "steal_ns"))
-    return Slice(count, ns, turn.cycle, turn.position, cpu_ns, others_ns, steal_ns)
+    disturbed = any(slice_.disturbed for slice_ in slices)
+    return Slice(count, ns, turn.cycle, turn.position, cpu_ns, others_ns, steal_ns, disturbed=disturbed)
