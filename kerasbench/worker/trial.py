@@ -44,7 +44,7 @@ class Bench:
     runner: Runner
     meter: Meter
     cache: CacheReads = field(default_factory=lambda: CacheReads("", ()))
-    made: list[int] = field(default_factory=list)  # programs, before a stage negative, after it positive
+    made: int = 0  # programs, by a compiler during slices
 
     # Found so far, most of it by the names of ``Measurement`` and ``Training``.
     first_step_ns: int | None = None
@@ -106,24 +106,24 @@ class Bench:
     def ask(self, stage: str) -> Ask:
         def ask(measured: Slice | None) -> Turn | None:
             if measured is None:
-                self.made.append(-self._programs())
+                self.made -= self._programs()
             turn = self.pipe.ask(Message(ready=stage) if measured is None else Message(slice=measured))
             assert not isinstance(turn, Sizes)  # they answer the pilot alone
             if turn is None:
-                self.made.append(self._programs())
+                self.made += self._programs()
                 return None
             self.meter.look_for_helpers()  # each time: Keras makes a new pool for a feed in each epoch
             if turn.lead_ns:
-                programs = self._programs()
+                self.made += self._programs()
                 self.runner.keep_busy(turn.lead_ns)
-                self.made.append(programs - self._programs())  # its own product is a program, too
+                self.made -= self._programs()  # its own product is a program, too
             return turn
 
         return ask
 
     def sized(self, measure: Callable[[], int]) -> Sizes:
         """In a row's first block have steps measured, by which the parent finds them; ``measure`` returns ns."""
-        sizes = self.request.protocol.sizes or self.pipe.ask(Message(ready=stages.PILOT))
+        sizes = self.sizes or self.pipe.ask(Message(ready=stages.PILOT))
         while not isinstance(sizes, Sizes):
             sizes = self.pipe.ask(Message(slice=Slice(1, measure())))
         return sizes
@@ -312,7 +312,7 @@ def finish(trial: Bench) -> None:
     request, runner, backend = trial.request, trial.runner, trial.runner.backend
     with trial.pipe.phase("finish"):
         compiler = runner.compiler()
-        trial.compiler = compiler and dataclasses.replace(compiler, while_measured=sum(trial.made))
+        trial.compiler = compiler and dataclasses.replace(compiler, while_measured=trial.made)
         proof = runner.proof(runner.feed.inputs(runner.feed.train[:1]))
         trial.proof = dataclasses.replace(proof, cards=checks.visible_cards(request.device))
         checks.check_device(request.device, trial.proof)

@@ -181,7 +181,7 @@ def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(mon
             heard.append("measure")
             slice_ = records.Slice(1, 1)
     assert heard == (["wait", "look", "measure"] * 2 + ["wait"]) * 2
-    assert sum(bench.made) == 2
+    assert bench.made == 2
 
 
 def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
@@ -248,7 +248,8 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
     }
     runner: Any = SimpleNamespace(**(stand_ins | different))
     pipe = pipe or SimpleNamespace(phase=lambda name: contextlib.nullcontext())
-    return Bench(dataclasses.replace(REQUEST, protocol=protocol or Protocol()), pipe, runner, Meter())
+    protocol = protocol or Protocol()
+    return Bench(dataclasses.replace(REQUEST, protocol=protocol), pipe, runner, Meter(), sizes=protocol.sizes)
 
 
 def test_all_that_phases_find_is_in_a_measurement_or_for_other_phases() -> None:
