@@ -125,9 +125,7 @@ class Runner(ABC):
 
     @abstractmethod
     def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
-        """Return the backend's arrays of floats of the weights and of the optimizer; TensorFlow keeps integers (step
-        counters, seeds) in host memory by design.
-        """
+        """Return the backend's floats of weights and of the optimizer; TensorFlow keeps integers in host memory."""
 
     @abstractmethod
     def resolved(self) -> Resolved:

@@ -32,18 +32,16 @@ class BaselineRunner(WithKeras):
         keras = KerasRunner(self.backend, self.request, self.adjust)
         keras.build(scenario, feed)
         if random_layers(keras.layers):
-            raise _unsupported(
-                "its layers use random numbers: the losses of a native baseline could not be compared with Keras'"
-            )
+            cause = "its layers use random numbers: the losses of a native baseline could not be compared with Keras'"
+            raise _unsupported(cause)
         file = baseline_file(file, self.request.backend)
         require_unchanged(file, self.request.baseline_hash)
         build = getattr(execute(f"kerasbench_baseline_{file.stem}", file), "build", None)
         if not callable(build):
             raise ScenarioError(f"{file}: a native baseline needs a function build(start) at its top level")
         place = "cuda" if device.platform == "rocm" else device.platform  # as ROCm builds of torch say
-        self.take(
-            build(Start([weight.copy() for weight in keras.model.get_weights()], feed.workload, place, keras.jit))
-        )
+        weights = [weight.copy() for weight in keras.model.get_weights()]
+        self.take(build(Start(weights, feed.workload, place, keras.jit)))
         # Of calls it is the Keras model's; a loop is compiled as its framework does it.
         self.jit = keras.jit if self.request.protocol.agenda.only_predicts else self.model.jit
         del keras
@@ -52,10 +50,9 @@ class BaselineRunner(WithKeras):
     def take(self, baseline: Baseline) -> None:
         self.model = baseline
         self.predict_on_batch = lambda x: baseline.predict(x, len(x))
-        self.parameters = sum(math.prod(array.shape) for array in baseline.weights())
-        self.compute_dtypes = {
-            dtype_name(array) for array in baseline.weights()
-        }  # it computes in what they are kept in
+        weights = baseline.weights()
+        self.parameters = sum(math.prod(array.shape) for array in weights)
+        self.compute_dtypes = {dtype_name(array) for array in weights}  # it computes in what they are kept in
 
     def fit(
         self, rows: Fed, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
@@ -115,11 +112,10 @@ class BaselineRunner(WithKeras):
         return self.model.forward(x)
 
     def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
-        weights, slots = (
-            [array for array in arrays if "float" in dtype_name(array)]
-            for arrays in (self.model.weights(), self.model.slots())
-        )
-        return weights, slots
+        def floats(arrays: list[Any]) -> list[Any]:
+            return [array for array in arrays if "float" in dtype_name(array)]
+
+        return floats(self.model.weights()), floats(self.model.slots())
 
 
 def _unsupported(cause: str) -> TrialFailure:

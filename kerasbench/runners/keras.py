@@ -42,8 +42,6 @@ VANISHING = 1e-20  # of a first moment: no gradient has reached it for some 400 
 
 
 class WithKeras(Runner):
-    """Runs in a process that has Keras."""
-
     keras: Any
     jit: bool
 
@@ -99,8 +97,9 @@ class KerasRunner(WithKeras):
             raise ScenarioError(cause)
         stateful = [layer.name for layer in model._flatten_layers() if getattr(layer, "stateful", False)]
         if stateful:
-            cause = f"{stateful[0]} is stateful, so it takes one batch size alone"
-            raise ScenarioError(f"{cause}: build it with stateful=False")
+            raise ScenarioError(
+                f"{stateful[0]} is stateful, so it takes one batch size alone: build it with stateful=False"
+            )
         if model.run_eagerly:
             raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
         make_weights(model, feed)
@@ -113,9 +112,8 @@ class KerasRunner(WithKeras):
 
         # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
         # Keras compiles no model of which a layer says that it cannot be.
-        model.jit_compile = self.backend.jit_default(self.request.device) and all(
-            layer.supports_jit for layer in self.layers
-        )
+        can_jit = all(layer.supports_jit for layer in self.layers)
+        model.jit_compile = can_jit and self.backend.jit_default(self.request.device)
         self.adjust(model)
         self.jit, self.steps_per_execution = bool(model.jit_compile), model.steps_per_execution
         self._require_executions()
@@ -213,10 +211,10 @@ class KerasRunner(WithKeras):
             return (time.perf_counter_ns() - start_ns) / 1e9
 
         best = 0.0
-        for size in PEAK_SIDES:
-            a = ops.full((size, size), 1.0 / size, dtype)  # made on the device, whose memory it is to take
+        for side in PEAK_SIDES:
+            a = ops.full((side, side), 1.0 / side, dtype)  # made on the device, whose memory it is to take
             taken_s = min(product_s(a) for _ in range(PEAK_REPEATS))
-            best = max(best, 2 * size**3 / taken_s)
+            best = max(best, 2 * side**3 / taken_s)
             if taken_s >= PEAK_PRODUCT_S:
                 break
         return best
@@ -256,11 +254,10 @@ class KerasRunner(WithKeras):
         return getattr(getattr(self.model, "optimizer", None), "variables", [])
 
     def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
-        weights, slots = (
-            [variable.value for variable in variables if "float" in str(variable.dtype)]
-            for variables in (self.model.weights, self._slots)
-        )
-        return weights, slots
+        def floats(variables: list[Any]) -> list[Any]:
+            return [variable.value for variable in variables if "float" in str(variable.dtype)]
+
+        return floats(self.model.weights), floats(self._slots)
 
     def vanishing(self) -> float | None:
         """A weight of a unit that no longer reacts has the gradient zero. Its first moment, in float32, becomes a tenth

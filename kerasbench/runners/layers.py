@@ -5,7 +5,7 @@ All of it for layers, as ``Runner.layers`` has them: the model itself may be amo
 
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager
 from typing import Any
 from unittest.mock import patch
 
@@ -31,32 +31,28 @@ def recurrent_code(layers: Layers) -> Iterator[dict[str, str]]:
     functions = sys.modules.get("keras.src.backend")
     code: dict[str, str] = {}
 
-    def replaced(module: Any, name: str, kind: str, by: str) -> AbstractContextManager[object]:
-        function = getattr(module, name, None)
-        if function is None:
-            return nullcontext()
-
+    def notes(function: Any, kind: str, by: str) -> Any:
         def noting(*args: Any, **named: Any) -> Any:
             result = function(*args, **named)  # it raises NotImplementedError where it cannot
             if code[kind] != BY_CUDNN:
                 code[kind] = by
             return result
 
-        return patch.object(module, name, noting)
+        return noting
 
     with ExitStack() as stack:
         for kind in [kind for kind in RECURRENT_KINDS if kind in names and hasattr(functions, kind)]:
             code[kind], module = BY_KERAS, getattr(functions, kind).__module__
             # JAX's function is cuDNN's alone, and refuses what cuDNN cannot do.
             by = BY_CUDNN if module.endswith("jax.rnn") else BY_BACKEND
-            stack.enter_context(replaced(functions, kind, kind, by))
-            stack.enter_context(replaced(sys.modules.get(module), f"_cudnn_{kind}", kind, BY_CUDNN))
+            for place, name, computes in (functions, kind, by), (sys.modules.get(module), f"_cudnn_{kind}", BY_CUDNN):
+                if hasattr(place, name):
+                    stack.enter_context(patch.object(place, name, notes(getattr(place, name), kind, computes)))
         yield code
 
 
 def _is_model(layer: Any) -> bool:
-    """Tell whether the names of its class and of its attributes are a user's, and may mean anything."""
-    return hasattr(layer, "fit")
+    return hasattr(layer, "fit")  # the names of its class and of its attributes are a user's, and may mean anything
 
 
 def _class_names(layers: Layers) -> set[str]:

@@ -95,18 +95,17 @@ def check_options(options: Options, actual: Resolved, usage: Usage) -> None:
 
 def check_device(device: Device, proof: Proof) -> None:
     """Raise TrialFailure (wrong-device). Which of several NVIDIA cards it was, only the parent can check."""
-    wanted, cause = f"{device.platform}:{device.index}", ""
+    strays = []
     for part in ("weights", "optimizer", "output", "runtime"):
-        strays = [place for place in getattr(proof, part) if place.startswith(CPU) != (device.platform == CPU)]
-        if strays:
-            cause = f"asked for {wanted}, but found {part} on {', '.join(strays)}"
-            break
-    else:
-        if device.platform != CPU and len(proof.runtime) > 1:
-            cause = f"asked for {wanted} alone, but the process sees {', '.join(proof.runtime)}"
-        elif len(proof.cards) > 1:
-            cause = f"asked for {wanted} alone, but CUDA shows {', '.join(proof.cards)}"
-    if cause:
+        places = [place for place in getattr(proof, part) if place.startswith(CPU) != (device.platform == CPU)]
+        if places:
+            strays.append(f", but found {part} on {', '.join(places)}")
+    if device.platform != CPU and len(proof.runtime) > 1:
+        strays.append(f" alone, but the process sees {', '.join(proof.runtime)}")
+    if len(proof.cards) > 1:
+        strays.append(f" alone, but CUDA shows {', '.join(proof.cards)}")
+    if strays:
+        cause = f"asked for {device.platform}:{device.index}{strays[0]}"
         raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, f"--device {CPU}, to measure the CPU"))
 
 

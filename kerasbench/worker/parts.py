@@ -58,17 +58,11 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
 
 
 def _sum(slices: list[Slice], turn: Turn) -> Slice:
-    def total(times_ns: list[int | None]) -> int | None:
-        told_ns = [ns for ns in times_ns if ns is not None]  # not every system tells
-        return sum(told_ns) if told_ns else None
+    def total(field: str) -> int | None:
+        told = [value for slice_ in slices if (value := getattr(slice_, field)) is not None]  # not every system tells
+        return sum(told) if told else None
 
-    return Slice(
-        count=sum(slice_.count for slice_ in slices),
-        ns=sum(slice_.ns for slice_ in slices),
-        cycle=turn.cycle,
-        position=turn.position,
-        cpu_ns=sum(slice_.cpu_ns or 0 for slice_ in slices),
-        others_ns=total([slice_.others_ns for slice_ in slices]),
-        steal_ns=total([slice_.steal_ns for slice_ in slices]),
-        disturbed=any(slice_.disturbed for slice_ in slices),
-    )
+    count, ns = sum(slice_.count for slice_ in slices), sum(slice_.ns for slice_ in slices)
+    cpu_ns, others_ns, steal_ns = map(total, ("cpu_ns", "others_ns", "steal_ns"))
+    disturbed = any(slice_.disturbed for slice_ in slices)
+    return Slice(count, ns, turn.cycle, turn.position, cpu_ns, others_ns, steal_ns, disturbed=disturbed)

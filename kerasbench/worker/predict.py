@@ -87,7 +87,7 @@ def _rotated(feed: Feed, batch: int) -> list[Any]:
     return [feed.inputs(feed.train[start : start + batch]) for start in starts]
 
 
-Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]
+Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]  # tokens, and when there were as many as each count says
 
 
 def time_texts(way: str, runner: Runner, pace: Pace, ask: Ask) -> Generation | None:
@@ -104,10 +104,7 @@ def time_texts(way: str, runner: Runner, pace: Pace, ask: Ask) -> Generation | N
         counts = list(range(1, most + 1))
     if grow is None:
         return None
-    texts = Texts(grow, counts, sum(counts) if way == OWN else most, pace)
-    tokens = texts.warm_up()
-    slices = measure_slices(ask, texts.slice)
-    return Generation(way, batch, counts, texts.times_ns, tokens[:TEXTS_KEPT].tolist(), slices)
+    return _time_growth(way, batch, grow, counts, pace, ask)
 
 
 def _by_calls(call: Call, runner: Runner, x: Any) -> Grow:
@@ -122,10 +119,8 @@ def _by_calls(call: Call, runner: Runner, x: Any) -> Grow:
         for _ in range(counts[-1]):
             logits = call(place(sequences))
             if len(logits.shape) != 3 or tuple(logits.shape[:2]) != x.shape:
-                given = tuple(logits.shape)
-                raise ScenarioError(
-                    f"new_tokens: the model must return logits (samples, length, vocabulary), not {given}"
-                )
+                wanted, given = "logits (samples, length, vocabulary)", tuple(logits.shape)
+                raise ScenarioError(f"new_tokens: the model must return {wanted}, not {given}")
             tokens = np.argmax(to_numpy(logits[:, -1]), axis=-1)
             sequences = np.concatenate([sequences[:, 1:], tokens[:, None].astype(x.dtype)], axis=1)
             ends_ns.append(time.perf_counter_ns() - began_ns)
@@ -136,52 +131,42 @@ def _by_calls(call: Call, runner: Runner, x: Any) -> Grow:
 
 
 def _by_its_own(generate: Callable[[Any, int], Any], to_numpy: Call, x: Any, batch: int) -> Grow:
-    def timed(count: int) -> tuple[Any, int]:
-        began_ns = time.perf_counter_ns()
-        tokens = to_numpy(generate(x, count))
-        took_ns = time.perf_counter_ns() - began_ns
-        if tokens.shape != (batch, count) or tokens.dtype.kind not in "iu":
-            given = f"{tokens.dtype} of shape {tokens.shape}"
-            raise ScenarioError(f"generate must return the new tokens, integers of shape {(batch, count)}, not {given}")
-        return tokens, took_ns
-
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:
-        runs = [timed(count) for count in counts]
-        return runs[-1][0], [took_ns for _, took_ns in runs]
+        tokens, times_ns = None, []
+        for count in counts:
+            began_ns = time.perf_counter_ns()
+            tokens = to_numpy(generate(x, count))
+            times_ns.append(time.perf_counter_ns() - began_ns)
+            if tokens.shape != (batch, count) or tokens.dtype.kind not in "iu":
+                wanted, given = f"integers of shape {(batch, count)}", f"{tokens.dtype} of shape {tokens.shape}"
+                raise ScenarioError(f"generate must return the new tokens, {wanted}, not {given}")
+        return tokens, times_ns
 
     return grow
 
 
-@dataclass
-class Texts:
-    """Times how sequences are continued: ``grow`` returns tokens, and when there were as many as ``counts`` say."""
+def _time_growth(way: str, batch: int, grow: Grow, counts: list[int], pace: Pace, ask: Ask) -> Generation:
+    run_tokens = sum(counts) if way == OWN else counts[-1]  # of a text
+    tokens, _ = grow(counts)  # may compile
+    began_ns = time.perf_counter_ns()
+    _, (first_ns, *_) = grow(counts)
+    typical_ns: float = time.perf_counter_ns() - began_ns
+    times_ns: list[list[int]] = []
 
-    grow: Grow
-    counts: list[int]
-    tokens: int  # of a text in one run of it
-    pace: Pace
-    times_ns: list[list[int]] = field(default_factory=list)
-    _typical_ns: float = 0.0
-    _first_ns: int = 0
+    def measure(turn: Turn) -> Slice:
+        """As many runs as fill a slice, going by those of the slice before."""
+        nonlocal typical_ns
+        for _ in range(pace.discarded(first_ns)):
+            grow(counts[:1])
+        began = pace.meter.read()
+        runs = [grow(counts)[1] for _ in range(math.ceil(pace.protocol.slice_ns / typical_ns))]
+        measured = pace.meter.read().since(began, len(runs) * run_tokens, turn)
+        times_ns.append([round(statistics.median(times)) for times in zip(*runs, strict=True)])
+        typical_ns = measured.ns / len(runs)
+        return pace.meter.with_card(measured)
 
-    def warm_up(self) -> Any:
-        """Continue them twice, which may compile; return the new tokens of each sequence."""
-        tokens, _ = self.grow(self.counts)
-        began_ns = time.perf_counter_ns()
-        _, (self._first_ns, *_) = self.grow(self.counts)
-        self._typical_ns = time.perf_counter_ns() - began_ns
-        return tokens
-
-    def slice(self, turn: Turn) -> Slice:
-        """Measure one slice, after ``warm_up``: as many runs as fill it, going by those of the slice before."""
-        for _ in range(self.pace.discarded(self._first_ns)):
-            self.grow(self.counts[:1])
-        began = self.pace.meter.read()
-        runs = [self.grow(self.counts)[1] for _ in range(math.ceil(self.pace.protocol.slice_ns / self._typical_ns))]
-        measured = self.pace.meter.read().since(began, len(runs) * self.tokens, turn)
-        self.times_ns.append([round(statistics.median(times)) for times in zip(*runs, strict=True)])
-        self._typical_ns = measured.ns / len(runs)
-        return self.pace.meter.with_card(measured)
+    slices = measure_slices(ask, measure)
+    return Generation(way, batch, counts, times_ns, tokens[:TEXTS_KEPT].tolist(), slices)
 
 
 def time_passes(runner: Runner, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
@@ -193,9 +178,8 @@ def time_passes(runner: Runner, pace: Pace, ask: Ask, most_batches: int | None =
     row_bytes = max(source.row_bytes, sum(FLOAT_BYTES * array[0].size for _, array in leaves(one_batch)))
     del one_batch
     wanted = feed.workload.test or len(feed.evaluated)
-    samples = min(wanted, max(1, POOL_BYTES // row_bytes // batch) * batch)
-    if most_batches is not None:
-        samples = min(samples, most_batches * batch)
+    batches = max(1, POOL_BYTES // row_bytes // batch)
+    samples = min(wanted, min(batches, most_batches or batches) * batch)
     calls = Calls(partial(predict, feed.inputs(source.repeated(samples))), pace, least=1)
     calls.warm_up(2)  # the first compiles
     slices = measure_slices(ask, calls.slice)

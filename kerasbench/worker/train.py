@@ -3,22 +3,21 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from kerasbench.protocol.measurement import Batch, Learning, Published, Samples
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
-from kerasbench.runners import Hooks, Runner
+from kerasbench.runners import Hooks, Logs, Runner
 from kerasbench.runners.feed import Rows
 from kerasbench.runners.inputs import describe, is_nested, mapped
 from kerasbench.scenario import ScenarioError, Workload
-from kerasbench.worker.clock import Ask, Pace, SliceClock, State, WarmUpClock
+from kerasbench.worker.clock import LEAST_STEPS, Ask, Pace, SliceClock, State, WarmUpClock
 
 ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
@@ -76,10 +75,7 @@ class EpochWindow(_Window):
     and after a wait TensorFlow often takes a long time for that (docs/how-it-works.md, "TensorFlow's late epochs").
     """
 
-    def __init__(self, runner: Runner, clock: SliceClock, pace: Pace, ask: Ask) -> None:
-        super().__init__(runner, clock, pace, ask)
-        self._epoch = 0
-        clock.begin_epoch()
+    _epoch = 0
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         self._epoch = epoch
@@ -91,7 +87,7 @@ class EpochWindow(_Window):
 
 
 class EpochSpans(Hooks):
-    """From an epoch's beginning to the next one's. No synchronisation of its own: `fit` ends an epoch synchronised."""
+    """From an epoch's beginning to the next one's, without a synchronisation: `fit` ends an epoch with one."""
 
     def __init__(self) -> None:
         self._marks_ns: list[int] = []
@@ -117,86 +113,74 @@ class StepBegin(Hooks):
 
 
 @contextmanager
-def batch_of_loss(runner: Runner) -> Iterator[Callable[[], Batch]]:
-    """Note what the loss is computed from, in the step that is traced or run meanwhile.
+def batch_of_loss(runner: Runner) -> Iterator[list[Batch]]:
+    """Note what the loss is computed from, last of the list, in the step that is traced or run meanwhile.
 
     Compiled backends call Python only while they trace; on torch this costs that one step a microsecond. A step of the
     model's own may compute no loss by this method: then the rows as they are fed.
     """
     rows, compute_loss = runner.feed.first_batch, runner.model.compute_loss
-    batch = Batch(describe(rows.x), describe(rows.y))
+    batches = [Batch(describe(rows.x), describe(rows.y))]
 
     def note(x: Any = None, y: Any = None, *rest: Any, **options: Any) -> Any:
-        nonlocal batch
-        batch = Batch(describe(x), describe(y))
+        batches.append(Batch(describe(x), describe(y)))
         return compute_loss(x, y, *rest, **options)
 
     runner.model.compute_loss = note
     try:
-        yield lambda: batch
+        yield batches
     finally:
         del runner.model.compute_loss
 
 
 def first_step(runner: Runner) -> tuple[int, float, Batch]:
     """Trace, compile and run one step; return its time in ns: `fit` ends an epoch synchronised."""
-    with batch_of_loss(runner) as batch:
+    with batch_of_loss(runner) as batches:
         start_ns = time.perf_counter_ns()
         history = runner.fit(runner.feed.first_batch, shuffle=False)
         first_step_ns = time.perf_counter_ns() - start_ns
-    return first_step_ns, _last_loss(history), batch()
+    return first_step_ns, _last_loss(history), batches[-1]
 
 
-@dataclass(frozen=True)
-class Steps:
-    losses: list[float]
-    fits_ns: list[int]
-    steps_ns: list[int]  # of these, without what a `fit` does before its step
+class Step(NamedTuple):
+    loss: float
+    fit_ns: int
+    ns: int  # without what a `fit` does before its step
 
 
-def single_steps(runner: Runner, steps: int, first: int = 0) -> Steps:
-    """Train that many steps by themselves, one batch after another from the ``first``, in the given order."""
-    trained = Steps([], [], [])
-    for index in range(first, first + steps):
-        _train_step(runner, index, trained)
-    return trained
-
-
-def _train_step(runner: Runner, index: int, trained: Steps) -> int:
+def single_step(runner: Runner, index: int) -> Step:
+    """Train on the batch of that number in the given order; after the last full one comes the first again."""
     feed, begin = runner.feed, StepBegin()
     start = index % (len(feed.train) // feed.batch) * feed.batch
     start_ns = time.perf_counter_ns()
     history = runner.fit(feed.train[start : start + feed.batch], begin, shuffle=False)
     ended_ns = time.perf_counter_ns()
-    trained.fits_ns.append(ended_ns - start_ns)
-    trained.steps_ns.append(ended_ns - begin.began_ns)
-    trained.losses.append(_last_loss(history))
-    return trained.steps_ns[-1]
+    return Step(_last_loss(history), ended_ns - start_ns, ended_ns - begin.began_ns)
 
 
 Sized = Callable[[Callable[[], int]], Sizes]  # has one unit measured, which returns its ns; returns the row's sizes
 
 
-def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) -> tuple[Learning, Steps, Sizes]:
+def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) -> tuple[Learning, list[Step], Sizes]:
     """Train as many steps as all columns do and evaluate, so that backends can be compared by what they learned.
 
-    In the given order: every backend shuffles with its own generator. Return also the steps that follow the first, by
-    which parity is judged, and the sizes that follow from the first of these. ``brief``: train these alone; a sweep
-    asks what a step costs, not what it teaches.
+    In the given order: every backend shuffles with its own generator. Return also the steps after the first, by which
+    parity is judged, and the sizes that follow from them. ``brief``: train these alone, where a step's cost is asked.
     """
     feed = runner.feed
     before = _evaluate(runner, feed.first_batch)
-    following = Steps([], [], [])
+    following: list[Step] = []
 
     def train() -> int:
-        return _train_step(runner, 1 + len(following.losses), following)
+        following.append(single_step(runner, 1 + len(following)))
+        return following[-1].ns
 
     sizes = sized(train)
-    while 1 + len(following.losses) < sizes.parity_steps:
+    while 1 + len(following) < sizes.parity_steps:
         train()
     trained = sizes.parity_steps
     if brief:
-        after = _evaluate(runner, runner.feed.first_batch)
+        after = _evaluate(runner, feed.first_batch)
         return Learning(trained, first_loss, before, after, loss=after, accuracy=None), following, sizes
     within_bytes = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
     more = 1 + min(sizes.learn_steps - 1, within_bytes) - trained
@@ -212,7 +196,7 @@ def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) 
 def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
     """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
     feed = runner.feed
-    with batch_of_loss(runner) as batch:
+    with batch_of_loss(runner) as batches:
         before = _evaluate(runner, feed.first_batch)
     spans = EpochSpans()
     start_ns = time.perf_counter_ns()
@@ -227,20 +211,19 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
         predict_ns.append(time.perf_counter_ns() - start_ns)
     published = Published(total_ns, spans.epochs_ns, _logged(history), len(feed.test), predict_ns)
     steps = feed.workload.steps * feed.workload.epochs
-    return published, _judge_learning(runner, feed.evaluated, steps, history["loss"][0], before), batch()
+    return published, _judge_learning(runner, feed.evaluated, steps, history["loss"][0], before), batches[-1]
 
 
 def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
-    feed, by_epoch = runner.feed, counts_epochs(runner.feed.workload.steps)
-    full_steps = len(feed.train) // feed.batch
-    clock = SliceClock(_warmup(runner, pace, pace.protocol, None if by_epoch else full_steps), pace)
-    window = (EpochWindow if by_epoch else StepWindow)(runner, clock, pace, ask)
-    rows = feed.train if by_epoch else feed.train[: full_steps * feed.batch]
-    # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
-    if runner.callbacks and not by_epoch and len(feed.validation):
-        _evaluate(runner, feed.validation)  # compiles what the end of an epoch would, between slices
-    history = runner.fit(rows, window, ENDLESS, whole=by_epoch or bool(runner.callbacks))
-    _require_over(clock)
+    feed = runner.feed
+    if counts_epochs(feed.workload.steps):
+        clock, history = _measure(runner, feed.train, pace, ask, pace.protocol, None)
+    else:
+        # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
+        if runner.callbacks and len(feed.validation):
+            _evaluate(runner, feed.validation)  # compiles what the end of an epoch would, between slices
+        full_steps = len(feed.train) // feed.batch
+        clock, history = _measure(runner, feed.train[: full_steps * feed.batch], pace, ask, pace.protocol, full_steps)
     _last_loss(history)
     return clock
 
@@ -248,10 +231,8 @@ def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
 def measure_epochs(runner: Runner, pace: Pace, ask: Ask) -> Samples:
     """As published but short. How many make a slice is found out first; the very first may compile, and is left out."""
     calibrating = dataclasses.replace(pace.protocol, steps_per_slice=None, warmup_slices=0)
-    clock = SliceClock(_warmup(runner, pace, calibrating, None), pace, least=1)
     rows = runner.feed.train[: short_rows(runner.feed.workload, runner.feed.batch)]
-    runner.fit(rows, EpochWindow(runner, clock, pace, ask), ENDLESS, whole=True)
-    _require_over(clock)
+    clock, _ = _measure(runner, rows, pace, ask, calibrating, None, least=1)
     return Samples.of(clock.slices)
 
 
@@ -260,16 +241,21 @@ def short_rows(workload: Workload, batch: int) -> int:
     return SHORT_EPOCH_STEPS * batch + workload.train % batch
 
 
-def _warmup(runner: Runner, pace: Pace, protocol: Protocol, steps_per_epoch: int | None) -> WarmUpClock:
+def _measure(
+    runner: Runner, rows: Rows, pace: Pace, ask: Ask, warms: Protocol, full_steps: int | None, least: int = LEAST_STEPS
+) -> tuple[SliceClock, Logs]:
+    """Measure slices of steps, of which an epoch has so many; None: of whole epochs."""
     sync_ns = measure_sync_ns(pace.synchronize)
-    return WarmUpClock(protocol, steps_per_epoch, sync_ns, pace.asynchronous, runner.steps_per_execution)
-
-
-def _require_over(clock: SliceClock) -> None:
+    warmup = WarmUpClock(warms, full_steps, sync_ns, pace.asynchronous, runner.steps_per_execution)
+    clock = SliceClock(warmup, pace, least)
+    clock.begin_epoch()
+    window = (EpochWindow if full_steps is None else StepWindow)(runner, clock, pace, ask)
+    history = runner.fit(rows, window, ENDLESS, whole=full_steps is None or bool(runner.callbacks))
     if clock.state is not State.OVER:
         cause = f"training was ended after {len(clock.slices)} slices, before enough were measured"
         remedy = "leave out the callback that ends training (EarlyStopping), or set its patience beyond the measurement"
         raise TrialFailure(Failure(Code.INVALID, cause, remedy))
+    return clock, history
 
 
 def _evaluate(runner: Runner, rows: Rows) -> float:
@@ -311,14 +297,14 @@ def classes_of(targets: Any) -> Any | None:
     return targets.argmax(axis=-1) if is_share else None
 
 
-def _last_loss(history: Mapping[str, Sequence[Any]]) -> float:
+def _last_loss(history: Logs) -> float:
     """Return the last loss of a `fit`; raise ScenarioError where the model's own ``train_step`` returns none."""
     if "loss" not in history:
         raise ScenarioError('the model\'s own train_step must return its loss: {"loss": ...}')
     return _finite(history["loss"][-1])
 
 
-def _logged(history: Mapping[str, Sequence[Any]]) -> dict[str, list[float]]:
+def _logged(history: Logs) -> dict[str, list[float]]:
     """Return what each epoch logged: its losses, which must be finite, and those metrics that are finite numbers."""
     logged = {name: [_finite(value) for value in history[name]] for name in ("loss", "val_loss") if name in history}
     for name, values in history.items():

@@ -1,17 +1,16 @@
 """One trial, phase by phase, from the import of the backend to the proof of what it ran on.
 
-``run_trial`` is the whole of it. ``begin`` makes the model; then come the phases that ``phases_of`` chooses, each a
-function of what they work with (``Bench``) and of what was found so far (``PartialMeasurement``), in this order.
+``begin`` makes the model. Then come the phases that ``phases_of`` chooses, in this order.
 """
 
 import dataclasses
 import importlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from kerasbench import backends, variants
 from kerasbench.protocol import measurement, stages
@@ -36,78 +35,18 @@ from kerasbench.worker.usage import Meter, card_share_reader, counters_reader, p
 SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills one by itself, whatever its hiccups
 
 
-@dataclass(frozen=True)
+@dataclass
 class Bench:
-    """What the phases work with, once the model is built."""
+    """What the phases work with, once the model is built, and what they have found so far."""
 
     request: TrialRequest
     pipe: Pipe
     runner: Runner
     meter: Meter
     cache: CacheReads = field(default_factory=lambda: CacheReads("", ()))
-    # Their sum is how many programs were made during slices: counts before a stage are negative, those after it
-    # positive.
-    made: list[int] = field(default_factory=list)
+    made: int = 0  # programs, by a compiler during slices
 
-    def _programs(self) -> int:
-        compiler = self.runner.compiler()
-        return compiler.made if compiler else 0
-
-    @property
-    def trains(self) -> bool:
-        return self.runner.trains and self.runner.scenario.trains
-
-    @property
-    def pace(self) -> Pace:
-        device = self.request.device
-        return Pace(self.request.protocol, self.runner.wait, settle_ns(device), self.meter, device.kind == GPU)
-
-    def batch_of(self, stage: str) -> int:
-        """Return how many samples a prediction of a stage takes; 0 where it would be the one without batches again."""
-        if not stages.STAGES[stage].batched:
-            return 1
-        batch = self.runner.feed.predict_batch
-        return batch if batch > 1 else 0
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Report a phase in which the model's own steps may fail for the first time."""
-        with self.pipe.phase(name), own_step(self.runner.overrides, self.request.backend, name):
-            yield
-
-    def ask(self, stage: str) -> Ask:
-        def ask(measured: Slice | None) -> Turn | None:
-            if measured is None and stage != stages.PILOT:
-                self.made.append(-self._programs())
-            turn = self.pipe.ask(Message(ready=stage) if measured is None else Message(slice=measured))
-            assert not isinstance(turn, Sizes)  # they answer the pilot's slices alone
-            if turn is None:
-                self.made.append(self._programs())
-            else:
-                self.meter.look_for_helpers()  # each time: Keras makes a new pool for a feed in each epoch
-                if turn.lead_ns:
-                    programs = self._programs()
-                    self.runner.keep_busy(turn.lead_ns)
-                    self.made.append(programs - self._programs())  # its own product is a program, too
-            return turn
-
-        return ask
-
-    def sized(self, measure: Callable[[], int]) -> Sizes:
-        """In a row's first block have steps measured, by which the parent finds them; ``measure`` returns ns."""
-        sizes: Turn | Sizes | None = self.request.protocol.sizes or self.ask(stages.PILOT)(None)
-        while not isinstance(sizes, Sizes):
-            sizes = self.pipe.ask(Message(slice=Slice(1, measure())))
-        return sizes
-
-
-@dataclass
-class PartialMeasurement:
-    """What the phases have found so far, most of it by the names of ``Measurement`` and ``Training``.
-
-    Fields without a default are found by every protocol.
-    """
-
+    # Found so far, most of it by the names of ``Measurement`` and ``Training``.
     first_step_ns: int | None = None
     sizes: Sizes | None = None  # None: after published epochs
     batch: Batch = field(init=False)
@@ -134,23 +73,75 @@ class PartialMeasurement:
     builds: Samples | None = None
     vanishing: float | None = None
 
+    def _programs(self) -> int:
+        compiler = self.runner.compiler()
+        return compiler.made if compiler else 0
+
+    @property
+    def trains(self) -> bool:
+        return self.runner.trains and self.runner.scenario.trains
+
+    @property
+    def pace(self) -> Pace:
+        device = self.request.device
+        return Pace(self.request.protocol, self.runner.wait, settle_ns(device), self.meter, device.kind == GPU)
+
     def leaves_out(self, stage: str) -> bool:
         return self.sizes is not None and stage in self.sizes.left_out
+
+    def batches(self, names: Sequence[str]) -> Iterator[tuple[str, int]]:
+        """Yield those of these stages that are to be measured, and how many samples a prediction takes there."""
+        batch = self.runner.feed.predict_batch
+        for stage in names:
+            batched = stages.STAGES[stage].batched
+            if not self.leaves_out(stage) and (batch > 1 or not batched):
+                yield stage, batch if batched else 1
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        """Report a phase in which the model's own steps may fail for the first time."""
+        with self.pipe.phase(name), own_step(self.runner.overrides, self.request.backend, name):
+            yield
+
+    def ask(self, stage: str) -> Ask:
+        def ask(measured: Slice | None) -> Turn | None:
+            if measured is None:
+                self.made -= self._programs()
+            turn = self.pipe.ask(Message(ready=stage) if measured is None else Message(slice=measured))
+            assert not isinstance(turn, Sizes)  # they answer the pilot alone
+            if turn is None:
+                self.made += self._programs()
+                return None
+            self.meter.look_for_helpers()  # each time: Keras makes a new pool for a feed in each epoch
+            if turn.lead_ns:
+                self.made += self._programs()
+                self.runner.keep_busy(turn.lead_ns)
+                self.made -= self._programs()  # its own product is a program, too
+            return turn
+
+        return ask
+
+    def sized(self, measure: Callable[[], int]) -> Sizes:
+        """In a row's first block have steps measured, by which the parent finds them; ``measure`` returns ns."""
+        sizes = self.sizes or self.pipe.ask(Message(ready=stages.PILOT))
+        while not isinstance(sizes, Sizes):
+            sizes = self.pipe.ask(Message(slice=Slice(1, measure())))
+        return sizes
 
 
 def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     """Raise TrialFailure (its cause is known), ScenarioError, or DataError where the rows cannot be had."""
     for variant, value in variants.chosen(request.options):
         variant.before_import(value)
+    lasts, on_device = request.protocol.lasts, None
+    if lasts and request.device.kind == GPU:
+        on_device = partial(backends.get(request.backend).device_bytes, request.device, peak=False)
     card = card_share_reader(request.card, request.neighbours)
-    lasts = request.protocol.lasts
-    counts = lasts and request.device.kind == GPU
-    on_device = partial(backends.get(request.backend).device_bytes, request.device, peak=False) if counts else None
     meter = Meter(counters_reader(), card=card, on_device=on_device, lasts=lasts)
-    trial, findings = begin(request, pipe, meter), PartialMeasurement(sizes=request.protocol.sizes)
+    trial = begin(request, pipe, meter)
     for phase in phases_of(request.protocol, trial.runner.feed.workload, trial.trains):
-        phase(trial, findings)
-    return measurement_of(trial, findings)
+        phase(trial)
+    return measurement_of(trial)
 
 
 def adjust(request: TrialRequest, model: Any) -> None:
@@ -199,63 +190,66 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
             feed = prepare_sized(scenario, workload, size, request.seed, request.data)
     with pipe.phase("build"):
         runner.build(scenario, feed)
-    return Bench(request, pipe, runner, meter, cache)
+    return Bench(request, pipe, runner, meter, cache, sizes=request.protocol.sizes)
 
 
-def first_prediction(trial: Bench, findings: PartialMeasurement) -> None:
+def first_prediction(trial: Bench) -> None:
     """Note what a model that is not trained is given, what it predicts, and how long that takes."""
     with trial.pipe.phase(FIRST_PREDICTION):
-        findings.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
+        trial.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
         if not trial.runner.feed.draws:
             outputs = checks.sample_outputs(trial.runner)
-            findings.parity = Parity([], [], outputs) if outputs else None
-        findings.sizes = trial.sized(predict.pilot(trial.runner))
+            trial.parity = Parity([], [], outputs) if outputs else None
+        trial.sizes = trial.sized(predict.pilot(trial.runner))
 
 
-def first_steps(trial: Bench, findings: PartialMeasurement) -> None:
+def first_steps(trial: Bench) -> None:
     """Train one step by itself, and as many after it as the row's sizes say; fewer in a sweep and on random rows.
 
     The case's first trial tells what they teach and compute: later ones repeat the step, if that, to see it compiled.
     """
     runner, protocol = trial.runner, trial.request.protocol
-    with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as findings.recurrent:
-        findings.first_step_ns, first_loss, findings.batch = train.first_step(runner)
-    if is_calibrated(protocol):
+    with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as trial.recurrent:
+        trial.first_step_ns, first_loss, trial.batch = train.first_step(runner)
+    if protocol.steps_per_slice is not None:  # found by an earlier trial of this case, whose losses were compared
         if protocol.repeats and protocol.sizes:
             with trial.phase("learn"):
-                findings.again_ns = train.single_steps(runner, protocol.sizes.parity_steps - 1, first=1).fits_ns
+                steps = range(1, protocol.sizes.parity_steps)
+                trial.again_ns = [train.single_step(runner, index).fit_ns for index in steps]
         return
     is_random = runner.scenario.dataset(runner.feed.workload).random
     brief = protocol.agenda.sized or is_random or not protocol.repeats
     with trial.phase("learn"):
-        findings.learning, following, findings.sizes = train.learn(runner, first_loss, trial.sized, brief)
-    findings.again_ns, findings.step_ns = following.fits_ns, min(following.steps_ns)
+        trial.learning, following, trial.sizes = train.learn(runner, first_loss, trial.sized, brief)
+    trial.again_ns = [step.fit_ns for step in following]
+    trial.step_ns = min(step.ns for step in following)
+    losses = [first_loss, *(step.loss for step in following)]
     # Keras shows 0 where a step of the model's own has not updated its tracker of the loss.
-    hides_losses = not any([first_loss, *following.losses]) and "train_step" in runner.overrides
+    hides_losses = not any(losses) and "train_step" in runner.overrides
     if not runner.feed.draws and not hides_losses and not random_layers(runner.layers):
-        findings.parity = Parity([first_loss, *following.losses], [], sensitive=sensitive_layers(runner.layers))
+        trial.parity = Parity(losses, [], sensitive=sensitive_layers(runner.layers))
 
 
-def published_epochs(trial: Bench, findings: PartialMeasurement) -> None:
-    with trial.phase("published"), recurrent_code(trial.runner.layers) as findings.recurrent:
-        findings.published, findings.learning, findings.batch = train.run_published(trial.runner)
+def published_epochs(trial: Bench) -> None:
+    with trial.phase("published"), recurrent_code(trial.runner.layers) as trial.recurrent:
+        trial.published, trial.learning, trial.batch = train.run_published(trial.runner)
 
 
-def steps(trial: Bench, findings: PartialMeasurement) -> None:
+def steps(trial: Bench) -> None:
     """Measure slices of steps, or of whole epochs where these are too short."""
     runner = trial.runner
     with trial.pipe.phase("train"):
         pace = trial.pace
-        if findings.step_ns is not None and findings.step_ns >= SLOW_TIMES * pace.protocol.slice_ns:
+        if trial.step_ns is not None and trial.step_ns >= SLOW_TIMES * pace.protocol.slice_ns:
             # Nothing is left to calibrate.
             units = 1 if counts_epochs(runner.feed.workload.steps) else runner.steps_per_execution
             pace = dataclasses.replace(pace, protocol=dataclasses.replace(pace.protocol, steps_per_slice=units))
-        findings.steps = train.measure_steps(runner, pace, trial.ask(stages.TRAIN))
+        trial.steps = train.measure_steps(runner, pace, trial.ask(stages.TRAIN))
 
 
-def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
+def short_epochs(trial: Bench) -> None:
     """Measure slices of short epochs, which tell what an epoch costs once."""
-    if findings.leaves_out(stages.EPOCH):
+    if trial.leaves_out(stages.EPOCH):
         return
     workload = trial.runner.feed.workload
     with trial.pipe.phase("epoch"):
@@ -263,50 +257,44 @@ def short_epochs(trial: Bench, findings: PartialMeasurement) -> None:
         # A published epoch takes longer than a short one to draw the order of its rows. So these slices are longer in
         # the file than the parent saw them while it decided how many there are.
         few = train.short_rows(workload, workload.batch_size)
-        more_ns = trial.runner.shuffle_ns(workload.train, few, workload.batch_size)
-        if more_ns is not None:
-            with_order_ns = [ns + count * more_ns for ns, count in zip(epochs.ns, epochs.count, strict=True)]
-            epochs = dataclasses.replace(epochs, ns=with_order_ns)
-        findings.shuffle_ns, findings.epochs = more_ns, epochs
-    findings.epoch_steps = train.SHORT_EPOCH_STEPS
+        trial.shuffle_ns = more_ns = trial.runner.shuffle_ns(workload.train, few, workload.batch_size)
+        with_order_ns = [ns + count * (more_ns or 0) for ns, count in zip(epochs.ns, epochs.count, strict=True)]
+        trial.epochs = dataclasses.replace(epochs, ns=with_order_ns)
+    trial.epoch_steps = train.SHORT_EPOCH_STEPS
 
 
-def predictions(trial: Bench, findings: PartialMeasurement) -> None:
+def predictions(trial: Bench) -> None:
     """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
-    runner, pace, sizes = trial.runner, trial.pace, findings.sizes
+    runner, pace, sizes = trial.runner, trial.pace, trial.sizes
     calls = sizes.warmup_calls if sizes else predict.ROTATED_INPUTS
     with trial.pipe.phase("predict"):
-        for stage in (stages.ONE, stages.BATCH):
-            batch = trial.batch_of(stage)
-            if batch and not findings.leaves_out(stage):
-                findings.prediction.append(predict.time_batches(runner, batch, pace, trial.ask(stage), calls))
-        if not findings.leaves_out(stages.ALL):
+        for stage, batch in trial.batches((stages.ONE, stages.BATCH)):
+            trial.prediction.append(predict.time_batches(runner, batch, pace, trial.ask(stage), calls))
+        if not trial.leaves_out(stages.ALL):
             most_batches = sizes.pass_batches if sizes else None
-            findings.throughput = predict.time_passes(runner, pace, trial.ask(stages.ALL), most_batches)
+            trial.throughput = predict.time_passes(runner, pace, trial.ask(stages.ALL), most_batches)
 
 
-def calls(trial: Bench, findings: PartialMeasurement) -> None:
-    sizes = findings.sizes
+def calls(trial: Bench) -> None:
+    sizes = trial.sizes
     assert sizes is not None  # the first prediction has found them
-    for stage in stages.CALLS:
-        batch = trial.batch_of(stage)
-        if batch and not findings.leaves_out(stage):
-            with trial.pipe.phase(FIRST_CALL):
-                called = predict.first_call(stages.STAGES[stage].way, trial.runner, batch)
-            if called is not None:
-                with trial.pipe.phase("calls"):
-                    latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
-                findings.prediction.append(latency)
+    for stage, batch in trial.batches(stages.CALLS):
+        with trial.pipe.phase(FIRST_CALL):
+            called = predict.first_call(stages.STAGES[stage].way, trial.runner, batch)
+        if called is not None:
+            with trial.pipe.phase("calls"):
+                latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
+            trial.prediction.append(latency)
 
 
-def builds(trial: Bench, findings: PartialMeasurement) -> None:
-    findings.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
+def builds(trial: Bench) -> None:
+    trial.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
     with trial.pipe.phase("builds"):
         build = partial(trial.runner.build_again, trial.request.protocol.clears)
-        findings.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
+        trial.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
 
 
-def texts(trial: Bench, findings: PartialMeasurement) -> None:
+def texts(trial: Bench) -> None:
     """Measure slices in which sequences are continued, where the scenario says that its model generates tokens."""
     scenario = trial.runner.scenario
     if not scenario.new_tokens:
@@ -314,38 +302,38 @@ def texts(trial: Bench, findings: PartialMeasurement) -> None:
     with trial.pipe.phase("generate"):
         for stage in stages.GENERATIONS:
             way = stages.STAGES[stage].way
-            if (way == stages.OWN) == (scenario.generate is not None) and not findings.leaves_out(stage):
+            if (way == stages.OWN) == (scenario.generate is not None) and not trial.leaves_out(stage):
                 generation = predict.time_texts(way, trial.runner, trial.pace, trial.ask(stage))
-                findings.generations += [generation] if generation else []
+                trial.generations += [generation] if generation else []
 
 
-def finish(trial: Bench, findings: PartialMeasurement) -> None:
+def finish(trial: Bench) -> None:
     """Prove what it ran on and with which configuration; read the peaks of memory."""
     request, runner, backend = trial.request, trial.runner, trial.runner.backend
     with trial.pipe.phase("finish"):
         compiler = runner.compiler()
-        findings.compiler = compiler and dataclasses.replace(compiler, while_measured=sum(trial.made))
+        trial.compiler = compiler and dataclasses.replace(compiler, while_measured=trial.made)
         proof = runner.proof(runner.feed.inputs(runner.feed.train[:1]))
-        findings.proof = dataclasses.replace(proof, cards=checks.visible_cards(request.device))
-        checks.check_device(request.device, findings.proof)
-        recurrent = [f"{kind}: {code}" for kind, code in findings.recurrent.items()]
+        trial.proof = dataclasses.replace(proof, cards=checks.visible_cards(request.device))
+        checks.check_device(request.device, trial.proof)
+        recurrent = [f"{kind}: {code}" for kind, code in trial.recurrent.items()]
         noted = checks.of_process() | {"recurrent": recurrent, "cached": trial.cache.count}
-        findings.resolved = dataclasses.replace(runner.resolved(), **noted)
+        trial.resolved = dataclasses.replace(runner.resolved(), **noted)
         if not request.fills_caches:
-            checks.check_options(request.options, findings.resolved, _usage(findings))
-        findings.peak_rss_bytes = peak_rss_bytes()
-        findings.peak_device_bytes = backend.device_bytes(request.device, peak=True)
+            checks.check_options(request.options, trial.resolved, _usage(trial))
+        trial.peak_rss_bytes = peak_rss_bytes()
+        trial.peak_device_bytes = backend.device_bytes(request.device, peak=True)
         if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read
-            findings.vanishing = runner.vanishing()
+            trial.vanishing = runner.vanishing()
     if trial.trains and request.protocol.agenda.trains:
-        findings.fallbacks = backend.fallbacks(lambda: train.first_step(runner)) if backend.fallbacks else {}
+        trial.fallbacks = backend.fallbacks(lambda: train.first_step(runner)) if backend.fallbacks else {}
 
 
-def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
+def silenced_parity(trial: Bench) -> None:
     """Where the first model could not be compared; before that what weights of its own predict, untrained."""
     runner, brings_weights = trial.runner, trial.runner.scenario.keeps_weights
-    steps = findings.sizes.silenced_steps if findings.sizes else 0
-    silences = bool(steps) and findings.parity is None and can_be_silenced(runner.layers)
+    steps = trial.sizes.silenced_steps if trial.sizes else 0
+    silences = bool(steps) and trial.parity is None and can_be_silenced(runner.layers)
     if runner.feed.draws or not (brings_weights or silences):
         return
     with trial.pipe.phase("parity"):
@@ -355,27 +343,28 @@ def silenced_parity(trial: Bench, findings: PartialMeasurement) -> None:
                 return
             outputs = checks.sample_outputs(fresh) if brings_weights else []
             if silences:
-                silenced, losses = silence(fresh.layers), train.single_steps(fresh, steps).losses
-                findings.parity = Parity(losses, silenced, sensitive=sensitive_layers(fresh.layers))
-            findings.parity = dataclasses.replace(findings.parity or Parity([], []), outputs=outputs)
+                silenced = silence(fresh.layers)
+                losses = [train.single_step(fresh, index).loss for index in range(steps)]
+                trial.parity = Parity(losses, silenced, sensitive=sensitive_layers(fresh.layers))
+            trial.parity = dataclasses.replace(trial.parity or Parity([], []), outputs=outputs)
         except Exception as error:  # a second model that does not fit into memory, or cannot be built
             if isinstance(error, TrialFailure) and error.failure.code is Code.NONFINITE:
                 raise
             return  # what has been measured stands, and the page says that it was not compared
 
 
-def parts(trial: Bench, findings: PartialMeasurement) -> None:
+def parts(trial: Bench) -> None:
     """Measure what a step is made of: last, for its large products belong to no peak."""
-    if findings.leaves_out(stages.PARTS):
+    if trial.leaves_out(stages.PARTS):
         return
-    assert findings.steps is not None  # they went before
-    protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=findings.steps.warmup.steps_per_slice)
+    assert trial.steps is not None  # they went before
+    protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=trial.steps.warmup.steps_per_slice)
     pace = dataclasses.replace(trial.pace, protocol=protocol)
     with trial.pipe.phase("parts"):
-        findings.parts = measure_parts(trial.runner, pace, trial.ask(stages.PARTS))
+        trial.parts = measure_parts(trial.runner, pace, trial.ask(stages.PARTS))
 
 
-Phase = Callable[[Bench, PartialMeasurement], None]
+Phase = Callable[[Bench], None]
 PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
     "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
     "published": (published_epochs, steps, short_epochs, predictions, finish),
@@ -386,11 +375,6 @@ PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
 }
 
 
-def is_calibrated(protocol: Protocol) -> bool:
-    """Tell whether an earlier trial of this case has found K; that trial's losses were compared."""
-    return protocol.steps_per_slice is not None
-
-
 def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
     agenda = protocol.agenda.of(trains)
     if not agenda.trains:
@@ -399,22 +383,24 @@ def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> li
     left_out: dict[Phase, bool] = {
         short_epochs: by_epoch or not protocol.epochs,
         predictions: not protocol.predicts,
-        silenced_parity: is_calibrated(protocol),
+        silenced_parity: protocol.steps_per_slice is not None,
         parts: by_epoch or not protocol.parts,
     }
     return [phase for phase in PHASES[agenda.name] if not left_out.get(phase)]
 
 
-def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
+def measurement_of(trial: Bench) -> Measurement:
     workload = trial.runner.feed.workload
+
+    def of(kind: type[Training | Measurement]) -> dict[str, Any]:
+        return {name: value for name, value in vars(trial).items() if name in kind.__dataclass_fields__}
+
     training = None
-    if findings.steps is not None:
+    if (clock := trial.steps) is not None:
+        unit: Literal["step", "epoch"] = "epoch" if counts_epochs(workload.steps) else "step"
+        warmup, slices = Samples.of(clock.warmup.slices), Samples.of(clock.slices)
         training = Training(
-            unit="epoch" if counts_epochs(workload.steps) else "step",
-            steps_per_slice=findings.steps.warmup.steps_per_slice,
-            warmup=Samples.of(findings.steps.warmup.slices),
-            slices=Samples.of(findings.steps.slices),
-            **_found_for(Training, findings),
+            unit, steps_per_slice=clock.warmup.steps_per_slice, warmup=warmup, slices=slices, **of(Training)
         )
     return Measurement(
         training=training,
@@ -422,20 +408,12 @@ def measurement_of(trial: Bench, findings: PartialMeasurement) -> Measurement:
         train_samples=workload.train,
         steps_per_epoch=workload.steps,
         full_steps_per_epoch=workload.full_steps,
-        usage=_usage(findings),
-        **_found_for(Measurement, findings),
+        usage=_usage(trial),
+        **of(Measurement),
     )
 
 
-def _found_for(kind: type[Training | Measurement], findings: PartialMeasurement) -> dict[str, Any]:
-    names = kind.__dataclass_fields__.keys()
-    return {name: value for name, value in vars(findings).items() if name in names}
-
-
-def _usage(findings: PartialMeasurement) -> Usage:
-    if findings.steps is not None:
-        samples = Samples.of(findings.steps.slices)
-    else:
-        calls = [latency.slices for latency in findings.prediction if latency.way == stages.ON_BATCH]
-        samples = findings.builds or calls[-1]
+def _usage(trial: Bench) -> Usage:
+    calls = [latency.slices for latency in trial.prediction if latency.way == stages.ON_BATCH]
+    samples = Samples.of(trial.steps.slices) if trial.steps else trial.builds or calls[-1]
     return Usage(cpu_ns=sum(ns or 0 for ns in samples.cpu_ns or ()), wall_ns=sum(samples.ns))

@@ -62,6 +62,7 @@ class Machine:
 
     def window(self, kind: str, steps_per_epoch: int | None) -> tuple[SliceClock, Any]:
         clock = SliceClock(WarmUpClock(PROTOCOL, steps_per_epoch, sync_ns=0), self.pace)
+        clock.begin_epoch()
         return clock, getattr(train, kind)(self, clock, self.pace, self.ask)
 
     def fit(self, hooks: Any, steps: int, step_ns: int, epoch_ns: int = 0, most: int = 50, begin_ns: int = 0) -> int:
@@ -164,10 +165,10 @@ def test_the_first_step_is_one_batch_in_the_given_order_and_the_spy_goes_in_any_
 
 def test_single_steps_take_one_batch_after_another_and_then_the_first_again() -> None:
     baseline, runner = begun(fed(Workload(train=40, batch=16)))
-    steps = train.single_steps(runner, 4, first=1)
+    steps = [train.single_step(runner, index) for index in range(1, 5)]
     assert baseline.first_rows == [16, 0, 16, 0]  # two whole batches; the partial one is not taken
     assert baseline.epochs == [(16, 16, False)] * 4
-    assert (steps.losses, len(steps.fits_ns)) == ([100_000, 99_999, 99_998, 99_997], 4)
+    assert [step.loss for step in steps] == [100_000, 99_999, 99_998, 99_997]
 
 
 def sized(learn_steps: int = 65, parity_steps: int = 6) -> Callable[[Callable[[], int]], Sizes]:
@@ -196,7 +197,7 @@ def test_a_model_learns_for_so_many_steps(workload: Any, parity: int, asked: int
     first_loss = train.first_step(runner)[1]
     learning, following, _ = train.learn(runner, first_loss, sized(asked, parity))
     assert learning.steps == baseline.steps == steps
-    assert len(following.losses) == len(following.steps_ns) == parity - 1
+    assert len(following) == parity - 1
     assert not any(shuffled for _, _, shuffled in baseline.epochs)
     # The loss of the first batch, after the first step and at the end; the fake's is its number of steps.
     assert (learning.batch_loss_before, learning.batch_loss_after) == (1.0, steps)
@@ -207,7 +208,7 @@ def test_it_learns_by_less_where_rows_are_large_steps_slow_or_many_sizes_swept(m
     baseline, runner = begun()
     learning, following, _ = train.learn(runner, train.first_step(runner)[1], sized(), brief=True)
     assert learning.steps == baseline.steps == 6
-    assert (len(following.losses), learning.accuracy, baseline.evaluated) == (5, None, [16, 16])
+    assert (len(following), learning.accuracy, baseline.evaluated) == (5, None, [16, 16])
     baseline, runner = begun()
     few = dataclasses.replace(made.SIZES, evaluated_batches=1)
     train.learn(runner, train.first_step(runner)[1], lambda measure: few)

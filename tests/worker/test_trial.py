@@ -19,7 +19,7 @@ from kerasbench.scenario import Workload
 from kerasbench.variants import threads
 from kerasbench.worker import checks, predict, train, trial
 from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
-from kerasbench.worker.trial import Bench, PartialMeasurement, phases_of
+from kerasbench.worker.trial import Bench, phases_of
 from kerasbench.worker.usage import Meter
 from tests import made
 
@@ -55,26 +55,25 @@ def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, ph
 
 
 def test_the_measurement_of_predictions_or_builds_has_no_training() -> None:
-    findings = measured()
-    findings.steps = findings.learning = None
-    findings.prediction = [
+    bench = measured()
+    bench.steps = bench.learning = None
+    bench.prediction = [
         records.Latency(1, [5], records.Samples.of([records.Slice(1, 5, 0, 0)])),
         records.Latency(16, [8, 8], records.Samples.of([records.Slice(2, 16, 0, 0, 30)])),
         records.Latency(16, [1], records.Samples.of([records.Slice(1, 1, 0, 0, 90)]), way="call"),
     ]
-    measurement = trial.measurement_of(subject(), findings)
+    measurement = trial.measurement_of(bench)
     assert (measurement.training, step_ns(measurement), measurement.usage) == (None, 8, records.Usage(30, 16))
-    findings.builds = records.Samples.of([records.Slice(3, 30, 0, 0, 40)])
-    measurement = trial.measurement_of(subject(), findings)
-    assert (measurement.slices, measurement.usage) == (findings.builds, records.Usage(40, 30))
+    bench.builds = records.Samples.of([records.Slice(3, 30, 0, 0, 40)])
+    measurement = trial.measurement_of(bench)
+    assert (measurement.slices, measurement.usage) == (bench.builds, records.Usage(40, 30))
 
 
 def learns(monkeypatch: pytest.MonkeyPatch, loss: float = 2.0) -> None:
     """Have a first step and the ones after it teach nothing but their losses."""
-    following = SimpleNamespace(fits_ns=[], steps_ns=[1], losses=[loss])
     monkeypatch.setattr(train, "first_step", lambda *given: (1, loss, records.Batch("", "")))
-    monkeypatch.setattr(train, "learn", lambda *given: (None, following, made.SIZES))
-    monkeypatch.setattr(train, "single_steps", lambda *given, first: SimpleNamespace(fits_ns=[3, 4]))
+    monkeypatch.setattr(train, "learn", lambda *given: (None, [train.Step(loss, 1, 1)], made.SIZES))
+    monkeypatch.setattr(train, "single_step", lambda runner, index: train.Step(loss, 2 + index, 1))
 
 
 RANDOM_ROWS = {"dataset": lambda workload: SimpleNamespace(random=True)}
@@ -87,11 +86,10 @@ def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.
     learns(monkeypatch)
     scenario = SimpleNamespace(keeps_weights=True, **RANDOM_ROWS)
     feed = dataclasses.replace(FEED, draws=draws)
-    bench = subject(Protocol(sizes=made.SIZES), scenario=scenario, feed=feed)
     parities = []
     for phase in (trial.silenced_parity, trial.first_prediction, trial.first_steps):
-        phase(bench, findings := PartialMeasurement())
-        parities.append(findings.parity)
+        phase(bench := subject(Protocol(sizes=made.SIZES), scenario=scenario, feed=feed))
+        parities.append(bench.parity)
     outputs = records.Parity([], [], [[1.0]])
     assert parities == ([None] * 3 if draws else [outputs, outputs, records.Parity([2.0, 2.0], [])])
 
@@ -101,9 +99,8 @@ def test_losses_of_which_keras_shows_none_are_not_compared(monkeypatch: pytest.M
     scenario = SimpleNamespace(**RANDOM_ROWS)
     for loss in (0.0, 0.5):
         learns(monkeypatch, loss)
-        bench = subject(Protocol(), scenario=scenario, overrides=["train_step"])
-        trial.first_steps(bench, findings := PartialMeasurement())
-        assert (findings.parity is not None) is bool(loss)
+        trial.first_steps(bench := subject(scenario=scenario, overrides=["train_step"]))
+        assert (bench.parity is not None) is bool(loss)
 
 
 def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> None:
@@ -119,39 +116,41 @@ def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predict, "time_batches", lambda runner, batch, *rest: records.Latency(batch, []))
     monkeypatch.setattr(predict, "time_passes", lambda *given: passed.append(given))
     for left_out, batches, passes in (["predict_one", "predict_all"], [16], 0), ([], [1, 16], 1):
-        findings = PartialMeasurement(sizes=dataclasses.replace(made.SIZES, left_out=left_out))
-        trial.predictions(subject(), findings)
-        assert ([latency.batch for latency in findings.prediction], len(passed)) == (batches, passes)
+        bench = subject()
+        bench.sizes = dataclasses.replace(made.SIZES, left_out=left_out)
+        trial.predictions(bench)
+        assert ([latency.batch for latency in bench.prediction], len(passed)) == (batches, passes)
 
 
-@pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4]), (False, [])])
+@pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4, 5, 6, 7]), (False, [])])
 def test_what_the_first_trial_has_learned_is_known(
     repeats: bool, again_ns: list[int], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     learns(monkeypatch)
     protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
-    trial.first_steps(subject(protocol), findings := PartialMeasurement(sizes=made.SIZES))
-    assert (findings.first_step_ns, findings.again_ns, findings.learning, findings.parity) == (1, again_ns, None, None)
+    trial.first_steps(bench := subject(protocol))
+    assert (bench.first_step_ns, bench.again_ns, bench.learning, bench.parity) == (1, again_ns, None, None)
 
 
 def test_a_second_model_that_predicts_what_is_no_number_is_a_failure() -> None:
     failures = [TrialFailure(Failure(code, "numbers that are not finite", "")) for code in (Code.OOM, Code.NONFINITE)]
     build = Mock(side_effect=failures)
     bench = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True), fresh=build)
-    trial.silenced_parity(bench, PartialMeasurement())  # what was measured stands
+    trial.silenced_parity(bench)  # what was measured stands
     with pytest.raises(TrialFailure, match="not finite"):
-        trial.silenced_parity(bench, PartialMeasurement())
-    known = PartialMeasurement(sizes=made.SIZES, parity=records.Parity([1.0], []))
-    trial.silenced_parity(subject(), known)  # is not looked for again
+        trial.silenced_parity(bench)
+    known = subject(fresh=build)
+    known.sizes, known.parity = made.SIZES, records.Parity([1.0], [])
+    trial.silenced_parity(known)  # is not looked for again
     assert build.call_count == 2
 
 
 def test_the_measurement_has_what_the_phases_found() -> None:
-    findings = measured()
-    measurement = trial.measurement_of(subject(), findings)
+    bench = measured()
+    measurement = trial.measurement_of(bench)
     training = measurement.training
-    assert training is not None and findings.steps is not None
-    assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, findings.steps.slices)
+    assert training is not None and bench.steps is not None
+    assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, bench.steps.slices)
     assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
     assert (measurement.usage, step_ns(measurement)) == (records.Usage(cpu_ns=24 * MS, wall_ns=16 * MS), 2 * MS)
 
@@ -161,8 +160,8 @@ def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch
     few = 2 * 16 + LONG.train % 16
     for shuffle_ns, epoch_ns in (7, 114), (None, 100):
         bench = subject(shuffle_ns=lambda *given, ns=shuffle_ns: ns if given == (LONG.train, few, 16) else 0)
-        trial.short_epochs(bench, findings := PartialMeasurement())
-        assert (findings.shuffle_ns, findings.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
+        trial.short_epochs(bench)
+        assert (bench.shuffle_ns, bench.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
 
 
 def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -182,7 +181,7 @@ def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(mon
             heard.append("measure")
             slice_ = records.Slice(1, 1)
     assert heard == (["wait", "look", "measure"] * 2 + ["wait"]) * 2
-    assert sum(bench.made) == 2
+    assert bench.made == 2
 
 
 def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
@@ -216,19 +215,21 @@ def test_what_fills_a_slice_is_not_calibrated(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(train, "measure_steps", measure)
     for workload, step_ms in (LONG, 200), (SHORT, 200), (LONG, 199), (SHORT, 199):
         bench = subject(feed=dataclasses.replace(FEED, workload=workload))
-        trial.steps(bench, PartialMeasurement(step_ns=step_ms * MS))
+        bench.step_ns = step_ms * MS
+        trial.steps(bench)
     assert units == [4, 1, None, None]
 
 
-def measured() -> PartialMeasurement:
+def measured() -> Bench:
     protocol = Protocol(steps_per_slice=4, warmup_slices=1)
     clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda: None, 0))
     clock.slices += [records.Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
-    findings = PartialMeasurement(steps=clock, learning=records.Learning(65, 2.0, 2.0, 1.0, 1.0, None))
-    findings.batch, findings.proof = records.Batch("float32[16, 1]", "int32[16]"), records.Proof([], [], [], [])
-    findings.resolved = records.Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
-    findings.peak_rss_bytes = 1
-    return findings
+    bench = subject()
+    bench.steps, bench.learning = clock, records.Learning(65, 2.0, 2.0, 1.0, 1.0, None)
+    bench.batch, bench.proof = records.Batch("float32[16, 1]", "int32[16]"), records.Proof([], [], [], [])
+    bench.resolved = records.Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
+    bench.peak_rss_bytes = 1
+    return bench
 
 
 def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any) -> Bench:
@@ -247,9 +248,11 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
     }
     runner: Any = SimpleNamespace(**(stand_ins | different))
     pipe = pipe or SimpleNamespace(phase=lambda name: contextlib.nullcontext())
-    return Bench(dataclasses.replace(REQUEST, protocol=protocol or Protocol()), pipe, runner, Meter())
+    protocol = protocol or Protocol()
+    return Bench(dataclasses.replace(REQUEST, protocol=protocol), pipe, runner, Meter(), sizes=protocol.sizes)
 
 
 def test_all_that_phases_find_is_in_a_measurement_or_for_other_phases() -> None:
-    names, others = set(PartialMeasurement.__dataclass_fields__), {"steps", "step_ns", "recurrent"}
+    names, others = set(Bench.__dataclass_fields__), {"request", "pipe", "runner", "meter", "cache", "made"}
+    others |= {"steps", "step_ns", "recurrent"}
     assert names - set(records.Measurement.__dataclass_fields__) - set(records.Training.__dataclass_fields__) == others
