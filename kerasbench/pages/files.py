@@ -69,7 +69,8 @@ def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
 def _of_run(findings: Findings, data: Path) -> dict[Path, str]:
     shown, file, tables = page.whole(findings), data.with_suffix(CHART), data.with_suffix(TABLES)
     chart = {file: svg.file(shown.chart)} if shown.chart else {}
-    return chart | {tables: markdown.file(shown, quote(file.name) if chart else "", data.name)}
+    text = markdown.rendered(shown, quote(file.name) if chart else "", data.name)
+    return chart | {tables: f"{text}\n{MADE}\n"}
 
 
 def default_places(folder: Path) -> list[Path]:
@@ -87,10 +88,7 @@ def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple
 
 
 def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path, str]:
-    """Return the text of every page that these places should have; ``tell`` hears of what cannot be read in a folder.
-
-    A folder has the pages of its runs and an index, a result file has its own, and a markdown page has quotations.
-    """
+    """Return every page that these places should have: those of runs, a folder's index, and pages that quote."""
     pages: dict[Path, str] = {}
     for place in places:
         if place.suffix != ".md":

@@ -1,7 +1,6 @@
 """HTML: one file with the page of one or more machines, and what a notebook shows of results.
 
-The file needs no network: ``assets`` has its style sheet and its script, which sorts, filters, keeps the filter in the
-address, and changes between light and dark. All text is escaped; nothing in a result file is taken for markup.
+The file needs no network. All text is escaped; nothing in a result file is taken for markup.
 """
 
 from collections.abc import Iterator, Sequence

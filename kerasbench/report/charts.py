@@ -34,13 +34,11 @@ def looks(columns: Iterable[Column]) -> dict[Column, Look]:
 def looks_of(backends: Sequence[str]) -> list[Look]:
     known = dict(LOOKS)
     known |= zip(sorted(set(backends) - set(known)), itertools.cycle(OTHER_LOOKS), strict=False)
-    seen: dict[str, int] = {}
-    result = []
-    for backend in backends:
-        look = known[backend]
-        result.append(Look(look.colour, look.shape, max(PALEST, PALER ** seen.get(backend, 0))))
-        seen[backend] = seen.get(backend, 0) + 1
-    return result
+    before = [backends[:index].count(backend) for index, backend in enumerate(backends)]
+    return [
+        known[backend]._replace(opacity=max(PALEST, PALER**times_seen))
+        for backend, times_seen in zip(backends, before, strict=True)
+    ]
 
 
 def where(record: Run) -> str:
