@@ -157,10 +157,10 @@ class _MachineIndex:
             name, alternative = slug(self.machine), markdown.escape(chart.title)
             pages[folder / f"{name}{CHART}"] = svg.file(chart)
             parts += [f"{alternative}.", f"![{alternative}]({name}{CHART})"]
-            by_kind, fastest = charts.kinds(merged), kinds(merged)
-            if by_kind is not None and fastest is not None and fastest.table is not None:
-                pages[folder / f"{name}-kinds{CHART}"] = svg.file(by_kind)
-                parts.append(markdown.table(fastest.table))
+            by_kind = kinds(merged)
+            if by_kind is not None and by_kind.chart is not None:
+                pages[folder / f"{name}-kinds{CHART}"] = svg.file(by_kind.chart)
+                parts.append(markdown.section(by_kind._replace(title="")))
         headers = ["workload", "fastest", "how many times as long the others take", "run"]
         lines = [line for _, line in self.lines.values()]
         parts += [markdown.draw_table(headers, lines)] if lines else []

@@ -11,26 +11,20 @@ from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, text
 from kerasbench.report.words import as_given, names, timed_in, times, took
 from kerasbench.variants.variant import Variant
 
-OPEN = {Verdict.SAME: ", tie", Verdict.INCONCLUSIVE: ", undecided"}
+OPEN = {None: ", not judged", Verdict.SAME: ", tie", Verdict.INCONCLUSIVE: ", undecided"}
 
 
 def takes(contrast: Contrast) -> Cell:
     """Return ``2.5× (2.3–2.8), undecided``: bold where the two are clearly different."""
-    doubt = ""
-    if contrast.verdict is None:
-        doubt = ", not judged"
-    elif contrast.withheld or contrast.ratio.has_interval:
-        doubt = OPEN.get(contrast.verdict, "")
+    is_said = contrast.verdict is None or contrast.withheld or contrast.ratio.has_interval
+    doubt = OPEN.get(contrast.verdict, "") if is_said else ""
     return Cell(f"{times(contrast.ratio)}{doubt}", contrast.ratio.value, strong=contrast.is_decided)
 
 
 def table(
     contrasts: Sequence[Contrast], called: Sequence[str], under: str, over: str, metric: str = "", again: str = ""
 ) -> Table:
-    """Return a line for each: the value of the one below, and how many times as much the other takes.
-
-    ``called`` has a name for each; the others are headers, of columns that are left out where one is empty.
-    """
+    """Return a line for each, by the name it is ``called``; a column whose header is empty is left out."""
     rows = []
     for contrast, name in zip(contrasts, called, strict=True):
         below = contrast.under.case.estimate(contrast.metric)
