@@ -172,11 +172,7 @@ def stale(pages: dict[Path, str]) -> list[Path]:
 
 
 def write(pages: dict[Path, str]) -> list[Path]:
-    """Write the pages that are not as they should be, and return them.
-
-    Raises:
-        ResultsError: the disk refuses, or a page is somebody else's; the others are written all the same.
-    """
+    """Write the pages that differ, and return them; then raise ResultsError for those that could not be written."""
     changed = stale(pages)
     refused = []
     for file in changed:
@@ -239,17 +235,14 @@ def slug(machine: Machine) -> str:
     return f"{words}-{hashlib.sha256(repr(machine.identity).encode()).hexdigest()[:6]}"
 
 
-def named(records: Sequence[Run]) -> list[tuple[str, Findings]]:
+def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> list[tuple[str, Findings]]:
     """Return each machine's findings by its chip, with the end of its page's name if two have the same chip."""
-    chips = [record.machine.chip for record in records]
+    merged = merge_by_machine(record for _, record in among(places, tell))
+    chips = [record.machine.chip for record in merged]
     return [
         (chip if chips.count(chip) == 1 else f"{chip} {slug(record.machine).rpartition('-')[2]}", Findings.of(record))
-        for chip, record in zip(chips, records, strict=True)
+        for chip, record in zip(chips, merged, strict=True)
     ]
-
-
-def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> list[tuple[str, Findings]]:
-    return named(merge_by_machine(record for _, record in among(places, tell)))
 
 
 def together(places: Sequence[Path]) -> Page | None:

@@ -1,7 +1,4 @@
-"""Ratios within runs, over many runs: by their date, or by a version.
-
-The time of a step in two runs is that of two hours of the machine. A ratio within a run is not, so it can be followed.
-"""
+"""Ratios within runs, which can be followed over many runs: times depend on the hour of the machine."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence

@@ -75,7 +75,7 @@ class LiveBlock:
         self.columns[label].doing = SHOWN.get(doing, doing)
 
     def end_phase(self, label: str, phase: Phase) -> str:
-        """Return what to say of a phase that is over: how long the first step took; else nothing."""
+        """Return how long the first step took; nothing of other phases."""
         if phase.name != FIRST_STEP:
             return ""
         self.columns[label].times[FIRST_STEP] = duration(phase.duration_ns)
@@ -90,14 +90,14 @@ class LiveBlock:
             self.ratios = log_ratios(slices, self._samples)
 
     def lines(self) -> list[str]:
-        columns = [blanked(f"  {column.name}: {', '.join(self._known(column))}") for column in self.columns.values()]
-        return [self.answer() or self.row, *columns]
-
-    def _known(self, column: LiveColumn) -> list[str]:
-        last = next(reversed(column.times), "")
-        shown = {self.headline, last, FIRST_STEP if last == TRAIN else ""}
-        known = [f"{self._counts[stage]} {time}" for stage, time in column.times.items() if stage in shown]
-        return [*known, column.doing or count(column.slices, "turn")]
+        lines = [self.answer() or self.row]
+        for column in self.columns.values():
+            last = next(reversed(column.times), "")
+            shown = {self.headline, last, FIRST_STEP if last == TRAIN else ""}
+            known = [f"{self._counts[stage]} {time}" for stage, time in column.times.items() if stage in shown]
+            known.append(column.doing or count(column.slices, "turn"))
+            lines.append(blanked(f"  {column.name}: {', '.join(known)}"))
+        return lines
 
     def stage(self, stage: str) -> str:
         """Return what has been measured of a stage, in one line: its time in each column."""
