@@ -69,7 +69,8 @@ def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
 def _of_run(findings: Findings, data: Path) -> dict[Path, str]:
     shown, file, tables = page.whole(findings), data.with_suffix(CHART), data.with_suffix(TABLES)
     chart = {file: svg.file(shown.chart)} if shown.chart else {}
-    return chart | {tables: markdown.file(shown, quote(file.name) if chart else "", data.name)}
+    text = markdown.rendered(shown, quote(file.name) if chart else "", data.name)
+    return chart | {tables: f"{text}\n{MADE}\n"}
 
 
 def default_places(folder: Path) -> list[Path]:
@@ -87,10 +88,7 @@ def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple
 
 
 def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path, str]:
-    """Return the text of every page that these places should have; ``tell`` hears of what cannot be read in a folder.
-
-    A folder has the pages of its runs and an index, a result file has its own, and a markdown page has quotations.
-    """
+    """Return every page that these places should have: those of runs, a folder's index, and pages that quote."""
     pages: dict[Path, str] = {}
     for place in places:
         if place.suffix != ".md":
@@ -159,10 +157,10 @@ class _MachineIndex:
             name, alternative = slug(self.machine), markdown.escape(chart.title)
             pages[folder / f"{name}{CHART}"] = svg.file(chart)
             parts += [f"{alternative}.", f"![{alternative}]({name}{CHART})"]
-            by_kind, fastest = charts.kinds(merged), kinds(merged)
-            if by_kind is not None and fastest is not None and fastest.table is not None:
-                pages[folder / f"{name}-kinds{CHART}"] = svg.file(by_kind)
-                parts.append(markdown.table(fastest.table))
+            by_kind = kinds(merged)
+            if by_kind is not None and by_kind.chart is not None:
+                pages[folder / f"{name}-kinds{CHART}"] = svg.file(by_kind.chart)
+                parts.append(markdown.section(by_kind._replace(title="")))
         headers = ["workload", "fastest", "how many times as long the others take", "run"]
         lines = [line for _, line in self.lines.values()]
         parts += [markdown.draw_table(headers, lines)] if lines else []
@@ -174,11 +172,7 @@ def stale(pages: dict[Path, str]) -> list[Path]:
 
 
 def write(pages: dict[Path, str]) -> list[Path]:
-    """Write the pages that are not as they should be, and return them.
-
-    Raises:
-        ResultsError: the disk refuses, or a page is somebody else's; the others are written all the same.
-    """
+    """Write the pages that differ, and return them; then raise ResultsError for those that could not be written."""
     changed = stale(pages)
     refused = []
     for file in changed:
@@ -241,17 +235,14 @@ def slug(machine: Machine) -> str:
     return f"{words}-{hashlib.sha256(repr(machine.identity).encode()).hexdigest()[:6]}"
 
 
-def named(records: Sequence[Run]) -> list[tuple[str, Findings]]:
+def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> list[tuple[str, Findings]]:
     """Return each machine's findings by its chip, with the end of its page's name if two have the same chip."""
-    chips = [record.machine.chip for record in records]
+    merged = merge_by_machine(record for _, record in among(places, tell))
+    chips = [record.machine.chip for record in merged]
     return [
         (chip if chips.count(chip) == 1 else f"{chip} {slug(record.machine).rpartition('-')[2]}", Findings.of(record))
-        for chip, record in zip(chips, records, strict=True)
+        for chip, record in zip(chips, merged, strict=True)
     ]
-
-
-def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> list[tuple[str, Findings]]:
-    return named(merge_by_machine(record for _, record in among(places, tell)))
 
 
 def together(places: Sequence[Path]) -> Page | None:

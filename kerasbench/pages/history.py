@@ -75,10 +75,7 @@ def _ordered(versions: Sequence[str]) -> list[str]:
 
 
 def as_csv(history: Sequence[Series]) -> str:
-    """Return a line for each run, with its time, commit and versions, and a column for each ratio.
-
-    Tools that look for change points, such as Apache Otava, read this form.
-    """
+    """Return a line for each run: tools that look for change points, such as Apache Otava, read this form."""
     titles = [f"{series.label} {_title(series)}" for series in history]
     backends = sorted({series.backend for series in history})
     runs: dict[tuple[str, str], dict[str, str | float]] = {}  # two machines may begin in the same second

@@ -1,7 +1,6 @@
 """HTML: one file with the page of one or more machines, and what a notebook shows of results.
 
-The file needs no network: ``assets`` has its style sheet and its script, which sorts, filters, keeps the filter in the
-address, and changes between light and dark. All text is escaped; nothing in a result file is taken for markup.
+The file needs no network. All text is escaped; nothing in a result file is taken for markup.
 """
 
 from collections.abc import Iterator, Sequence
@@ -14,20 +13,7 @@ from kerasbench.analysis.table import MEASURED, observations
 from kerasbench.pages import page
 from kerasbench.pages.several import side_by_side
 from kerasbench.report import svg
-from kerasbench.report.sections import (
-    EMPTY,
-    Cell,
-    Link,
-    Page,
-    Section,
-    Strong,
-    Table,
-    Typed,
-    Words,
-    inlines,
-    number,
-    texts,
-)
+from kerasbench.report.sections import EMPTY, Cell, Link, Page, Section, Strong, Table, Typed, Words, inlines, number
 from kerasbench.report.svg import asset, escaped
 from kerasbench.report.words import SPELLED, multiple, names, three_digits, workload_of
 from kerasbench.text import blanked
@@ -110,7 +96,7 @@ def all_numbers(findings: Findings) -> Section | None:
         cells = [EMPTY if value is None else Cell(three_digits(value), value) for value in values]
         over = EMPTY if line.ratio is None else Cell(multiple(line.ratio), line.ratio, ratio=line.ratio)
         metric = BY_NAME[line.metric].title + (f" ({line.unit})" if line.unit else "")
-        rows.append([*texts(workload_of(line), called[key], metric), *cells, over, number(line.trials)])
+        rows.append([*map(Cell, [workload_of(line), called[key], metric]), *cells, over, number(line.trials)])
     headers = ["workload", "configuration", "metric", "value", "low", "high", "relative to the fastest", "trials"]
     return Section(f"All {len(rows):,} numbers", table=Table(headers, rows), folded=True) if rows else None
 

@@ -1,9 +1,5 @@
-"""Ratios within runs, over many runs: by their date, or by a version.
+"""Ratios within runs, which can be followed over many runs: times depend on the hour of the machine."""
 
-The time of a step in two runs is that of two hours of the machine. A ratio within a run is not, so it can be followed.
-"""
-
-import dataclasses
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +24,7 @@ class Series:
     over: str
     backend: str
     points: list[Contrast]  # of a run each, the oldest first
-    machine: str = ""  # where there are several
+    machine: str  # where there are several
 
     @property
     def label(self) -> str:
@@ -38,27 +34,25 @@ class Series:
 def history(records: Sequence[Run]) -> list[Series]:
     """Return the series of each machine's runs, from the oldest run on. What has one point alone is none.
 
-    A column is compared with that column of its row which most runs have measured. In a comparison of versions it is
-    the head that is compared, with the base.
+    A column is compared with that of its row which most runs have; in a comparison of versions the head, with the base.
     """
     machines = grouped((record.machine.identity, record) for record in distinct(records))
     return [
-        dataclasses.replace(series, machine=runs[0].machine.title if len(machines) > 1 else "")
+        series
         for runs in machines.values()
-        for series in _of_machine(runs)
+        for series in _of_machine(runs, runs[0].machine.title if len(machines) > 1 else "")
     ]
 
 
-def _of_machine(records: Sequence[Run]) -> list[Series]:
-    summaries = [
-        summarize(record).only(is_sized=False) for record in sorted(records, key=lambda record: record.started)
-    ]
+def _of_machine(records: Sequence[Run], machine: str) -> list[Series]:
+    in_order = sorted(records, key=lambda record: record.started)
+    summaries = [summarize(record).only(is_sized=False) for record in in_order]
     counts: defaultdict[str, Counter[Column]] = defaultdict(Counter)  # of the runs that measured a column, by row
     for row in (row for summary in summaries for row in summary.rows):
         counts[row.label].update(_measured(row))
     contrasts = (contrast for summary in summaries for contrast in _followed(summary, counts))
     points = grouped((_names(contrast), contrast) for contrast in contrasts)
-    return [Series(*key, of_series) for key, of_series in sorted(points.items()) if len(of_series) > 1]
+    return [Series(*key, of_series, machine) for key, of_series in sorted(points.items()) if len(of_series) > 1]
 
 
 def _followed(summary: Summary, counts: Mapping[str, Counter[Column]]) -> Iterator[Contrast]:

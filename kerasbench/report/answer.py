@@ -1,5 +1,6 @@
 """The answer of plain runs: which configuration is fastest on each workload, and how many times as long others take."""
 
+import statistics
 from collections import Counter
 from collections.abc import Sequence
 
@@ -13,7 +14,7 @@ from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
 from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, grouped, has_one_step, ordered, relative, winner
-from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words
+from kerasbench.report.sections import EMPTY, Bar, Cell, DotChart, Piece, Section, Strong, Table, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import Names, as_given, listed, multiple, names, span, timed_in, times, took, verb
 from kerasbench.text import NOTHING, blanked, count
@@ -69,8 +70,7 @@ def _in_rounds(rounds: int) -> str:
 def nothing_compared(summary: Summary, called: Names) -> str:
     measured = [
         (row, column, estimate)
-        for row in summary.rows
-        for column, case in row.cases.items()
+        for row, column, case in summary.cases
         if not column.options.control and (estimate := case.estimate(row.headline)) is not None
     ]
     failed = f"{count(len(summary.failures), 'case')} failed" if summary.failures else ""
@@ -142,20 +142,32 @@ def _wins(ranked: Ranked) -> dict[Column, list[str]]:
 
 
 def kinds(findings: Findings) -> Section | None:
+    """Return a line for each kind of model; several have a chart too, with the mean of each configuration."""
     summary = findings.plain
     called = names(column for column in summary.columns if variants.competes(column))
-    rows = []
+    rows, lines, seen = [], [], charts.looks(called)
     for kind, ranked in by_kind(compared(summary)).items():
-        won = _wins(ranked)
+        won, spans, dots = _wins(ranked), [], []
         fastest = [f"{called[column]} {len(labels)}" for column, labels in won.items()]
         undecided = len(ranked) - sum(map(len, won.values()))
         fastest += [f"undecided {undecided}"] if undecided else []
-        ratios = [[relative(ranking, column) for _, ranking in ranked] for column in called]
-        known = [[ratio for ratio in of_column if ratio is not None] for of_column in ratios]
-        spans = [Cell(span(of_column, multiple)) if of_column else EMPTY for of_column in known]
+        for column, name in called.items():
+            ratios = [ratio for _, ranking in ranked if (ratio := relative(ranking, column)) is not None]
+            spans.append(Cell(span(ratios, multiple)) if ratios else EMPTY)
+            if ratios:
+                piece = Piece(statistics.geometric_mean(ratios), seen[column])
+                tip = f"{kind}, {name}: {spans[-1].text}, {count(len(ratios), 'workload')}"
+                dots.append(Bar("", "", [piece], column.backend, tip=tip))
         rows.append([Cell(kind), Cell(str(len(ranked)), len(ranked)), Cell(", ".join(fastest)), *spans])
+        lines.append((f"{kind} ({len(ranked)})", dots))
+    title = "By kind of model"
+    what = timed_in(row for row, _ in compared(summary))
+    caption = f"Time per {what}, relative to the fastest of each workload: further left is better."
+    caption += f" Geometric means over workloads. {charts.where(findings.record)}."
+    legend = [(name, seen[column]) for column, name in called.items()]
+    chart = DotChart(title, caption, [("", lines)], legend) if len(lines) > 1 else None
     headers = ["kind of model", "workloads", "fastest", *(f"{name} takes" for name in called.values())]
-    return Section("By kind of model", table=Table(headers, rows)) if rows else None
+    return Section(title, chart=chart, table=Table(headers, rows)) if rows else None
 
 
 def section(findings: Findings, marks: Marks) -> Section | None:

@@ -1,16 +1,15 @@
-"""Charts that several modes have: ratios to the fastest as bars and dots, and means by kind of model."""
+"""Charts that several modes have: ratios to the fastest as bars and dots."""
 
 import itertools
-import statistics
 from collections.abc import Iterable, Sequence
 
 from kerasbench import variants
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column
-from kerasbench.report.kinds import FEW, by_kind, compared, grouped, kind_of, relative, winner
+from kerasbench.report.kinds import FEW, compared, grouped, kind_of, relative, winner
 from kerasbench.report.sections import TORN, Bar, BarChart, DotChart, Group, Look, Piece
-from kerasbench.report.words import multiple, names, span, timed_in, times, took
+from kerasbench.report.words import names, timed_in, times, took
 from kerasbench.results.run import Run
 from kerasbench.text import count, whole_gib
 
@@ -32,15 +31,12 @@ def looks(columns: Iterable[Column]) -> dict[Column, Look]:
 
 
 def looks_of(backends: Sequence[str]) -> list[Look]:
-    known = dict(LOOKS)
-    known |= zip(sorted(set(backends) - set(known)), itertools.cycle(OTHER_LOOKS), strict=False)
-    seen: dict[str, int] = {}
-    result = []
-    for backend in backends:
-        look = known[backend]
-        result.append(Look(look.colour, look.shape, max(PALEST, PALER ** seen.get(backend, 0))))
-        seen[backend] = seen.get(backend, 0) + 1
-    return result
+    known = LOOKS | dict(zip(sorted(set(backends) - set(LOOKS)), itertools.cycle(OTHER_LOOKS), strict=False))
+    before = [backends[:index].count(backend) for index, backend in enumerate(backends)]
+    return [
+        known[backend]._replace(opacity=max(PALEST, PALER**times_seen))
+        for backend, times_seen in zip(backends, before, strict=True)
+    ]
 
 
 def where(record: Run) -> str:
@@ -98,26 +94,3 @@ def bars(title: str, caption: str, groups: Sequence[Group]) -> BarChart:
     caption = f"{caption} Lines: 95 % intervals." if any(bar.low is not None for bar in drawn) else caption
     caption = f"{caption} A torn bar is longer than {TORN:.0f}×." if torn else caption
     return BarChart(title, caption, groups, end=end)
-
-
-def kinds(findings: Findings) -> DotChart | None:
-    """Return a line for each kind of model, with the mean of each configuration; None for a single kind."""
-    grouped = by_kind(compared(findings.plain))
-    if len(grouped) < 2:
-        return None
-    columns = [column for column in findings.plain.columns if variants.competes(column)]
-    called, seen = names(columns), looks(columns)
-    lines = []
-    for kind, ranked in grouped.items():
-        dots = []
-        for column in columns:
-            ratios = [ratio for _, ranking in ranked if (ratio := relative(ranking, column)) is not None]
-            if ratios:
-                value = statistics.geometric_mean(ratios)
-                tip = f"{kind}, {called[column]}: {span(ratios, multiple)}, {count(len(ratios), 'workload')}"
-                dots.append(Bar("", "", [Piece(value, seen[column])], column.backend, tip=tip))
-        lines.append((f"{kind} ({len(ranked)})", dots))
-    what = timed_in(row for ranked in grouped.values() for row, _ in ranked)
-    caption = f"Time per {what}, relative to the fastest of each workload: further left is better."
-    caption += f" Geometric means over workloads. {where(findings.record)}."
-    return DotChart("By kind of model", caption, [("", lines)], [(called[column], seen[column]) for column in columns])

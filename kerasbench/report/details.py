@@ -3,12 +3,10 @@
 import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
 
 from kerasbench import variants
 from kerasbench.analysis.cases import PREDICTED_ONE, Row
 from kerasbench.analysis.contrasts import apart, by_session
-from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.analysis.published import PublishedSide, figures
@@ -17,25 +15,12 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report.answer import CAUSES
-from kerasbench.report.contrasts import table, takes
 from kerasbench.report.kinds import grouped, ordered
-from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, number, texts
-from kerasbench.report.words import (
-    as_given,
-    listed,
-    multiple,
-    names,
-    percent,
-    span,
-    three_digits,
-    timed_in,
-    times,
-    with_range,
-)
+from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, texts
+from kerasbench.report.words import as_given, listed, multiple, names, percent, span, three_digits, times, with_range
 from kerasbench.results.merge import Merged
 from kerasbench.results.run import Run
 from kerasbench.text import blanked, count, printable
-from kerasbench.variants.variant import Variant
 
 SHORT = 12  # characters of a commit
 INSECURE = "⚠ over a network without encryption (--insecure): others could read it, and change it"
@@ -70,13 +55,9 @@ def predictions(findings: Findings) -> Section | None:
     return Section(title, table=table, notes=notes, folded=True)
 
 
-def _estimate(row: Row, column: Column, metric: str) -> Estimate | None:
-    return row.cases[column].estimate(metric) if column in row.cases else None
-
-
 def _values(row: Row, columns: Iterable[Column], metric: str) -> dict[Column, float]:
-    known = {column: _estimate(row, column, metric) for column in columns}
-    return {column: estimate.value for column, estimate in known.items() if estimate is not None}
+    cases = [(column, row.cases[column]) for column in columns if column in row.cases]
+    return {column: estimate.value for column, case in cases if (estimate := case.estimate(metric)) is not None}
 
 
 def starting(findings: Findings) -> Section | None:
@@ -152,7 +133,7 @@ def metric_table(
 
 
 def value(row: Row, column: Column, name: str) -> Cell:
-    estimate = _estimate(row, column, name)
+    estimate = row.cases[column].estimate(name) if column in row.cases else None
     return EMPTY if estimate is None else Cell(with_range(estimate), estimate.value)
 
 
@@ -169,35 +150,6 @@ def calls(findings: Findings) -> Section | None:
 def published_epochs(findings: Findings) -> Section | None:
     notes = ["The first epoch, which compiles, is in the total and in the epoch."]
     return metric_table(findings.plain, "All published epochs", PUBLISHED_METRICS, notes, needed="total_s")
-
-
-def devices(findings: Findings) -> Section | None:
-    rows = []
-    for contrast in findings.speed_ups:
-        gpu, cpu = contrast.over, contrast.under
-        title = " ".join([gpu.case.device_title, *gpu.column.device.split(":")[1:]])
-        rows.append([*texts(gpu.row.label, names([cpu.column])[cpu.column], title), takes(contrast)])
-    table = Table(["workload", "backend", "GPU", "GPU takes"], rows)
-    notes = [f"Time per {timed_in(findings.plain.rows)} on the GPU, relative to the CPU: below 1× the GPU is faster."]
-    return Section("CPU or GPU?", table=table, notes=notes) if rows else None
-
-
-def beside(variant: Variant[Any], findings: Findings) -> Section | None:
-    """Return the columns with a variant beside the same without it."""
-    contrasts, stands = findings.besides.get(variant.name), variant.beside
-    if not contrasts or stands is None:
-        return None
-    called = names(findings.plain.columns if stands.inverse else [contrast.under.column for contrast in contrasts])
-    shown = [called[(contrast.over if stands.inverse else contrast.under).column] for contrast in contrasts]
-    whole = table(contrasts, shown, stands.under, stands.over, "of")
-    if stands.read:
-        rows = []
-        for contrast, cells in zip(contrasts, whole.rows, strict=True):
-            counts = [getattr(m.resolved, stands.field) for _, m in contrast.over.case.trials]
-            read = [count for count in counts if count is not None]
-            rows.append([*cells, number(max(read)) if read else EMPTY])
-        whole = Table([*whole.columns, stands.read], rows)
-    return Section(stands.title, table=whole, notes=[stands.note.format(effect=as_given(findings.effect))])
 
 
 def beside_published(findings: Findings) -> Section | None:

@@ -23,31 +23,27 @@ BY_ITS_OWN = "generate: the scenario's own function."
 
 
 def new_tokens(findings: Findings) -> Section | None:
-    wrote = [(row, tokens) for row in findings.plain.rows if (tokens := _wrote(row))]
-    ways = {way for _, tokens in wrote for _, way in tokens}
+    ways, rows, lines = set[str](), list[list[Cell]](), list[Words]()
+    for row in findings.plain.rows:
+        cases = {column: case for column, case in row.cases.items() if not case.failure}
+        tokens = written({column: [measurement for _, measurement in case.trials] for column, case in cases.items()})
+        if tokens:
+            ways |= {way for _, way in tokens}
+            rows += _rows(row, findings.plain.columns)
+            lines += [f"{row.label}: {sentence}" for sentence in _compared(tokens)]
     notes: list[Words] = [NOTE, *([BY_ITS_OWN] if "own" in ways else []), *([BY_CALLS] if ways - {"own"} else [])]
-    lines = [line for row, _ in wrote for line in _lines(row, findings.plain.columns)]
-    table = Table(["workload", "metric", *names(findings.plain.columns).values()], lines)
-    compared = [f"{row.label}: {sentence}" for row, tokens in wrote for sentence in _compared(tokens)]
-    return Section("How fast are tokens generated?", table=table, lines=compared, notes=notes) if wrote else None
+    table = Table(["workload", "metric", *names(findings.plain.columns).values()], rows)
+    return Section("How fast are tokens generated?", table=table, lines=lines, notes=notes) if ways else None
 
 
-def _wrote(row: Row) -> dict[Writer, Tokens]:
-    cases = {column: case for column, case in row.cases.items() if not case.failure}
-    return written({column: [measurement for _, measurement in case.trials] for column, case in cases.items()})
-
-
-def _lines(row: Row, columns: list[Column]) -> Iterator[list[Cell]]:
-    for way in WRITES:
-        for name in METRICS:
-            metric = BY_NAME[f"generate_{way}_{name}"]
-            cells = [value(row, column, metric.name) for column in columns]
-            for index, cell in enumerate(cells if name == RESIDUAL else ()):
-                if cell.value is not None and cell.value > NO_LINE:
-                    cells[index] = Cell(f"{cell.text} ⚠", cell.value)
-            if any(cell != EMPTY for cell in cells):
-                unit = metric.unit if metric.unit == RATE else f" ({metric.unit})"
-                yield [*texts(row.label, metric.title + unit), *cells]
+def _rows(row: Row, columns: list[Column]) -> Iterator[list[Cell]]:
+    for metric in (BY_NAME[f"generate_{way}_{name}"] for way in WRITES for name in METRICS):
+        cells = [value(row, column, metric.name) for column in columns]
+        if metric.name.endswith(RESIDUAL):
+            cells = [cell._replace(text=f"{cell.text} ⚠") if (cell.value or 0) > NO_LINE else cell for cell in cells]
+        if any(cell != EMPTY for cell in cells):
+            unit = metric.unit if metric.unit == RATE else f" ({metric.unit})"
+            yield [*texts(row.label, metric.title + unit), *cells]
 
 
 def _compared(wrote: dict[Writer, Tokens]) -> list[str]:

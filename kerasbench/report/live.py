@@ -24,10 +24,7 @@ LogRatios = Mapping[tuple[str, str], float]
 
 
 def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]) -> LogRatios:
-    """Return the logarithm of the ratio of each two columns in a block; none of those with too few cycles so far.
-
-    Of their times for a sample: ``samples`` are those of a step, by column.
-    """
+    """Return the logarithm of the ratio of each two columns' times for a sample; ``samples`` are those of a step."""
     logs = {}
     columns = {label: Samples.of(of_column) for label, of_column in slices.items()}
     for over, under in itertools.combinations(columns, 2):
@@ -39,10 +36,7 @@ def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]
 
 
 def standing(blocks: Sequence[LogRatios]) -> dict[str, float]:
-    """Return how many times as long as the fastest each column of the last block takes, the fastest and nearest first.
-
-    By the mean over all blocks. Nothing if its columns cannot be compared.
-    """
+    """Return how many times as long as the fastest each column of the last block takes by all blocks, nearest first."""
     logs = {pair: statistics.fmean(block[pair] for block in blocks if pair in block) for pair in blocks[-1]}
     labels = list(dict.fromkeys(over for over, _ in logs))
     if not labels:
@@ -57,8 +51,7 @@ def standing(blocks: Sequence[LogRatios]) -> dict[str, float]:
 class LiveColumn:
     name: str
     doing: str = "not started yet"  # empty: it measures slices
-    first_step: str = ""
-    medians: dict[str, str] = field(default_factory=dict)  # of what a slice counts, by stage
+    times: dict[str, str] = field(default_factory=dict)  # of the first step, and the median of each stage's slices
     slices: int = 0  # of the last of these stages
 
 
@@ -74,7 +67,7 @@ class LiveBlock:
         self._lasts = cases[0].protocol.lasts  # its columns are one case, and differ by nothing that is ahead
         self._samples = {case.label: variants.batch(case.options) or workload.batch for case in cases}
         self.headline = stage  # by whose slices the columns are told apart
-        self._counts = {stage.name: stage.counts for stage in STAGES.values()}
+        self._counts = {FIRST_STEP: FIRST_STEP} | {stage.name: stage.counts for stage in STAGES.values()}
         if counts_epochs(workload.steps):
             self._counts[TRAIN] = "epoch"
 
@@ -82,36 +75,34 @@ class LiveBlock:
         self.columns[label].doing = SHOWN.get(doing, doing)
 
     def end_phase(self, label: str, phase: Phase) -> str:
-        """Return what to say of a phase that is over: how long the first step took; else nothing."""
+        """Return how long the first step took; nothing of other phases."""
         if phase.name != FIRST_STEP:
             return ""
-        self.columns[label].first_step = f"{FIRST_STEP} {duration(phase.duration_ns)}"
-        return f"{label}: {self.columns[label].first_step}"
+        self.columns[label].times[FIRST_STEP] = duration(phase.duration_ns)
+        return f"{label}: {FIRST_STEP} {duration(phase.duration_ns)}"
 
     def end_cycle(self, stage: str, slices: Mapping[str, Sequence[Slice]]) -> None:
         for label, of_column in slices.items():
             column = self.columns[label]
-            column.medians[stage] = duration(statistics.median(slice_.unit_ns for slice_ in of_column))
+            column.times[stage] = duration(statistics.median(slice_.unit_ns for slice_ in of_column))
             column.slices, column.doing = len(of_column), ""
         if stage == self.headline and slices and not self._lasts:
             self.ratios = log_ratios(slices, self._samples)
 
     def lines(self) -> list[str]:
-        columns = [blanked(f"  {column.name}: {', '.join(self._known(column))}") for column in self.columns.values()]
-        return [self.answer() or self.row, *columns]
-
-    def _known(self, column: LiveColumn) -> list[str]:
-        last = next(reversed(column.medians), "")
-        shown = [stage for stage in column.medians if stage in (self.headline, last)]
-        known = [f"{self._counts[stage]} {column.medians[stage]}" for stage in shown]
-        if column.first_step and last in ("", TRAIN):
-            known.insert(0, column.first_step)
-        return [*known, column.doing or count(column.slices, "turn")]
+        lines = [self.answer() or self.row]
+        for column in self.columns.values():
+            last = next(reversed(column.times), "")
+            shown = {self.headline, last, FIRST_STEP if last == TRAIN else ""}
+            known = [f"{self._counts[stage]} {time}" for stage, time in column.times.items() if stage in shown]
+            known.append(column.doing or count(column.slices, "turn"))
+            lines.append(blanked(f"  {column.name}: {', '.join(known)}"))
+        return lines
 
     def stage(self, stage: str) -> str:
         """Return what has been measured of a stage, in one line: its time in each column."""
-        measured = [column for column in self.columns.values() if stage in column.medians]
-        medians = ", ".join(f"{column.name} {column.medians[stage]}" for column in measured)
+        measured = [column for column in self.columns.values() if stage in column.times]
+        medians = ", ".join(f"{column.name} {column.times[stage]}" for column in measured)
         turns = count(max((column.slices for column in measured), default=0), "turn")
         return blanked(f"{self.row}: {self._counts[stage]}: {medians} ({turns})")
 

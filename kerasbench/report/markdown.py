@@ -8,17 +8,12 @@ from urllib.parse import quote
 from tabulate import tabulate
 
 from kerasbench.report.sections import Inline, Link, Page, Section, Strong, Table, Typed, Words, inlines
-from kerasbench.text import MADE, one_line
+from kerasbench.text import one_line
 
 # Inside a word an underscore is none. A brace begins attributes on the site, and addresses become links on GitHub.
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~{]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
 # Of a list, of a line across the page, or of a box (!!!) on the site.
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)](?= |-|$)|!(?=!!))")
-
-
-def file(page: Page, chart: str = "", data: str = "") -> str:
-    """Return a page as a file has it, which says that kerasbench made it."""
-    return f"{rendered(page, chart, data)}\n{MADE}\n"
 
 
 def rendered(page: Page, chart: str = "", data: str = "") -> str:

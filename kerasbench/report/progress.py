@@ -52,11 +52,10 @@ def to_stderr() -> Console:
 
 
 class ConsoleProgress(Progress):
-    """Draw the events of a run on a console.
+    """Draw the events of a run: on a terminal the columns of the block above a bar, elsewhere plain lines.
 
-    On a terminal: a line for each column of the block, who is ahead so far, and a bar with the time left. Elsewhere
-    plain lines. Redrawn by no thread of its own, which would run beside the measured child: at most once a second
-    while a child may run, and between cycles, when none does, twice.
+    Redrawn by no thread of its own, which would run beside the measured child: at most once a second while a child may
+    run, and between cycles, when none does, twice.
     """
 
     REDRAW_S = 1.0
@@ -154,10 +153,7 @@ class ConsoleProgress(Progress):
             self._say(line)
 
     def _start_step(self, text: str) -> None:
-        """Show for how long a step takes already on a terminal, where it leaves nothing; elsewhere write a line.
-
-        Nothing is being measured yet, so that this display may move by itself.
-        """
+        """Show for how long a step takes already; nothing is being measured yet, so that this may move by itself."""
         if self.disable:
             self._say(text)
             return

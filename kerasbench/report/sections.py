@@ -196,11 +196,6 @@ class Cell(NamedTuple):
     def marked(self, text: str) -> str:
         return " ".join(filter(None, [text, mark(self.marks)]))
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is no number because there is none to have."""
-        return self.failed or self.text == NOTHING
-
 
 EMPTY = Cell(NOTHING)
 
@@ -210,8 +205,9 @@ class Table(NamedTuple):
     rows: Sequence[Sequence[Cell]]
 
     def is_numeric(self, index: int) -> bool:
-        cells = [row[index] for row in self.rows if not row[index].is_empty]
-        return bool(cells) and all(cell.value is not None for cell in cells)
+        cells = (row[index] for row in self.rows)
+        values = [cell.value for cell in cells if not cell.failed and cell.text != NOTHING]
+        return bool(values) and None not in values
 
 
 class Section(NamedTuple):

@@ -1,8 +1,7 @@
 """Charts as SVG: in the HTML page, and as files beside the pages of results and in README.
 
 A chart consists of parts, one below the other: a legend, a group of bars, a line of dots, an axis, a panel of lines.
-The style is that of ``assets/chart.css``: the HTML page has it with its own colours, and a file with those for light
-and for dark. It is narrow, so that its text can be read on a phone.
+It is narrow, so that its text can be read on a phone.
 """
 
 import math

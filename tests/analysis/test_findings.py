@@ -30,7 +30,7 @@ def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypat
     drawn = Mock(wraps=random)
     monkeypatch.setattr(series, "random", drawn)
     findings = Findings.of(swept(**CROSSING))
-    for text in (markdown.file(page.whole(findings)), html.document([("here", findings)])):
+    for text in (markdown.rendered(page.whole(findings)), html.document([("here", findings)])):
         assert "PyTorch overtakes JAX at about batch" in text
     drawn.Random.assert_called_once()
 

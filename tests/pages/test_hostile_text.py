@@ -58,7 +58,7 @@ def pages(record: Run, text: str) -> list[str]:
     run = Findings.of(record)
     compared, text = compare.compare([record], [record]), f"{text}z"  # a title is never empty
     return [
-        markdown.file(page.whole(run)),
+        markdown.rendered(page.whole(run)),
         brief(run),
         drawn(several.changes(compared, text, text)),
         drawn(several.side_by_side([(text, run.summary)])),

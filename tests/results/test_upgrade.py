@@ -87,4 +87,4 @@ def test_a_file_that_is_saved_again_has_the_same_page(tmp_path: Path, file: Path
     assert msgspec.json.decode(store.data.read_bytes())["schema"] == SCHEMA
     new = load(store.data)
     assert new == old
-    assert markdown.file(page.whole(Findings.of(new))) == markdown.file(page.whole(Findings.of(old)))
+    assert markdown.rendered(page.whole(Findings.of(new))) == markdown.rendered(page.whole(Findings.of(old)))

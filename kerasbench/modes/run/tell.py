@@ -11,7 +11,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.protocol.columns import Column
-from kerasbench.report import answer, command, data, details, generation
+from kerasbench.report import answer, command, contrasts, data, details, generation
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import Section
 from kerasbench.report.teller import Brief, Builder, Teller, Told
@@ -23,8 +23,8 @@ UNFOLDED: dict[str, Builder] = {
     "published_epochs": details.published_epochs,
     "calls": details.calls,
     "new_tokens": generation.new_tokens,
-    "devices": details.devices,
-    **{variant.name: partial(details.beside, variant) for variant in variants.ALL if variant.beside},
+    "devices": contrasts.devices,
+    **{variant.name: partial(contrasts.beside, variant) for variant in variants.ALL if variant.beside},
 }
 FOLDED: dict[str, Builder] = {
     "prediction": details.predictions,
