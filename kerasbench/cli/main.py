@@ -121,8 +121,7 @@ BY_DEFAULT = (signal.SIG_DFL, signal.default_int_handler)  # handlers that nobod
 class Interruptions:
     """Two raise KeyboardInterrupt, the third leaves at once: children follow when their input ends.
 
-    What comes in a destructor or a callback, where Python drops it (``lost``), or during an import, which may not be
-    possible again if it is left halfway, is sent to the main thread again after AGAIN_S.
+    What comes where Python drops it (``lost``), or during an import, which might not work again, is sent again.
     """
 
     count: int = 0

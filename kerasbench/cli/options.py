@@ -53,10 +53,7 @@ OPTIONS = (ARGUMENTS, *GROUPS, GENERAL)
 
 
 class Option(click.Option):
-    """An option as ``settings.py`` writes it: its flag with what its value is called, if it has one, and its group.
-
-    A shell completes its value from what it ``offers``: these words, or those that are looked up when it asks.
-    """
+    """``offers``: what a shell completes its value from, these words, or those that are looked up when it asks."""
 
     def __init__(
         self, usage: str, group: str, text: str, name: str = "", offers: str | Sequence[str] = (), **more: Any
@@ -65,8 +62,7 @@ class Option(click.Option):
         more |= {"metavar": metavar} if metavar else {"is_flag": True}
         more |= {"shell_complete": self._complete} if offers else {}
         super().__init__([flag, *filter(None, [name])], help=text, **more)
-        self.group = group
-        self.offers = offers
+        self.group, self.offers = group, offers
 
     def _complete(self, ctx: click.Context, parameter: click.Parameter, incomplete: str) -> list[str]:
         names: Iterable[str] = self.offers
@@ -96,10 +92,7 @@ class Argument(click.Argument):
 
 
 class ByPurpose(click.Command):
-    """Its ``--help`` has options by purpose, and examples.
-
-    Options of settings are made once they are used: ``kerasbench --help`` does without.
-    """
+    """Its ``--help`` has options by purpose, and examples. Options of settings are made once they are used."""
 
     @cached_property
     def settings(self) -> list[click.Parameter]:

@@ -62,12 +62,7 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
     return EXIT_FAILED if bad else EXIT_OK
 
 
-@command(
-    "compare",
-    Argument("places", "OLD NEW [MORE]...", "Result files or folders.", type=Path),
-    FAIL_ON,
-    as_json(),
-)
+@command("compare", Argument("places", "OLD NEW [MORE]...", "Result files or folders.", type=Path), FAIL_ON, as_json())
 def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
     """Compare two sets of results: what became faster or slower? More than two are shown side by side."""
     from kerasbench import api

@@ -34,8 +34,6 @@ OLDEST_METAL = (1, 2)
 
 @dataclass(frozen=True)
 class BackendFacts:
-    """One backend: what runs it, what is installed there, and what it said when it was imported."""
-
     name: str
     interpreter: str
     source: str  # who named the interpreter; empty where nobody did
@@ -145,10 +143,8 @@ Finding = tuple[Gravity, str, str, bool]  # a problem without its backends
 ERROR, WARNING, NOTE = Gravity.ERROR, Gravity.WARNING, Gravity.NOTE
 
 
-def create(backend: str, *arguments: str) -> str:
-    """Return the command line that makes an environment for a backend, in the place of one that is there."""
-    command = [sys.executable, "-m", "kerasbench", "env", "create"]
-    return shlex.join([*command, "--backend", backend, *arguments, "--force"])
+def create(backend: str, *options: str) -> str:
+    return shlex.join([sys.executable, "-m", "kerasbench", "env", "create", "--backend", backend, *options, "--force"])
 
 
 def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = True) -> str:
@@ -158,9 +154,6 @@ def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = Tr
     target = Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
     wanted = [*(KERAS if keras else ()), *backends.get(backend.name).requirements(target)]
     return pip(backend.interpreter, *options, *wanted)
-
-
-# What is installed.
 
 
 def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
@@ -201,16 +194,12 @@ def keras(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 
 def does_not_load(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    """``diagnose`` asks this where no other rule knows why."""
     if backend.installed and isinstance(backend.probe, Failure) and backend.probe.phase != FIND:
         cause = f"{backend.name} does not load: {backend.probe.cause}"
         last = backend.probe.detail.strip().splitlines()[-1:]
         if last and last[0] not in backend.probe.cause:
             cause += f" ({last[0]})"
         yield ERROR, cause, install(facts, backend, "--force-reinstall"), True
-
-
-# NVIDIA GPUs: the driver, the wheels, what hides a card.
 
 
 def nvidia_cards(facts: Facts) -> Iterator[Finding]:
@@ -254,9 +243,6 @@ def cuda_build(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     if cards and concerned and {"nvidia-cudnn-cu12", "nvidia-cudnn-cu13"} <= backend.packages.keys():
         cause = "nvidia-cudnn-cu12 and nvidia-cudnn-cu13 overwrite each other's files in one environment"
         yield ERROR, cause, create(backend.name, "--cuda"), True
-
-
-# Macs: the plug-ins that bring the Apple GPU.
 
 
 def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
@@ -303,9 +289,6 @@ def mac(facts: Facts) -> Iterator[Finding]:
     elif machine.apple_silicon and machine.macos and machine.macos < MPS_MACOS:
         cause = f"macOS {'.'.join(map(str, machine.macos))}: jax-mps, and PyTorch from 2.12 on, need macOS 14"
         yield NOTE, cause, "update macOS, or measure only PyTorch 2.11 and TensorFlow", False
-
-
-# What surrounds a measurement: power, heat, quotas, variables of the shell.
 
 
 def surroundings(facts: Facts) -> Iterator[Finding]:

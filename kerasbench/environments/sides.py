@@ -24,7 +24,6 @@ from kerasbench.environments.interpreters import LABEL, MADE, Interpreters
 from kerasbench.errors import EnvironmentFailed, UsageError, unknown
 from kerasbench.protocol.columns import Environment
 
-Say = Callable[[str], None]
 SHARED = "kerasbench-shared.pth"  # names the folders of packages that are seen behind the overlay's own
 SITE_FOLDERS = (
     "import site; print('\\n'.join([*site.getsitepackages(), "
@@ -34,19 +33,13 @@ USUAL = ("venv", "env")  # what environments are called that lie in the folder o
 EXACT = re.compile(r"(?P<package>[\w.-]+)==(?P<version>[\w.+!]+)")
 
 
-def folder() -> Path:
-    return Path(platformdirs.user_cache_dir("kerasbench"), "environments")
-
-
-def overlay(python: str, wanted: Sequence[str], say: Say) -> str:
-    """Make an environment on top of what an interpreter has, and return its interpreter.
-
-    It is made again each time, since what it shares may have changed, or what a path or an address leads to.
-    """
+def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
+    """Make an environment on top of an interpreter's own, again each time, since either may have changed."""
     # Also of this machine: several may share a home, and one replaces none that another measures with.
     parts = [str(Path(python).absolute()), platform.machine(), platform.node(), *wanted]
     digest = hashlib.sha256("\n".join(parts).encode()).hexdigest()[:10]
-    place = folder() / f"{venvs.label(wanted)[:60]}-{digest}"
+    folder = Path(platformdirs.user_cache_dir("kerasbench"), "environments")
+    place = folder / f"{venvs.label(wanted)[:60]}-{digest}"
     words = " ".join(wanted)
     say(f"{words}: making an environment on top of {python}, in {place}")
     try:
@@ -161,13 +154,9 @@ def between(good: str, bad: str) -> list[str]:
 
 
 def sides(
-    base: str, head: str, chosen: Interpreters, backends: Sequence[str], say: Say
+    base: str, head: str, chosen: Interpreters, backends: Sequence[str], say: Callable[[str], None]
 ) -> tuple[Interpreters, list[Environment], list[str]]:
-    """Make what is to be installed, on top of each backend's own interpreter.
-
-    Return all interpreters, those of ``chosen`` included; the environments torch@BASE, torch@HEAD and so on; and the
-    labels of both sides.
-    """
+    """Install what is asked for; return all interpreters, the environments torch@BASE and so on, and both labels."""
     first, second = (parse_side(text, chosen.labels()) for text in (base, head))
     labels = [first.label, second.label]
     if first.label == second.label:  # the same twice, which tests the machine, or namesakes

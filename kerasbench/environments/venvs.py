@@ -222,10 +222,7 @@ def is_checkout(path: Path) -> bool:
 
 
 def split(text: str) -> list[str]:
-    """Return the requirements of a text, which blanks part; none if any has neither a version nor an address.
-
-    So ``keras==3.14.* torch>=2, <3`` are two requirements, and ``keras-3.14`` may be a label.
-    """
+    """Return the requirements of a text; none if any has neither a version nor an address (it may be a label)."""
     words = INSIDE.sub(r"\1", text).split()
     for word in words:
         requirement = _requirement(word)

@@ -24,8 +24,6 @@ UUID_SHOWN = 12  # GPU-8f2a1c3d
 
 @dataclass(frozen=True)
 class Machine:
-    """What identifies a machine in a table."""
-
     chip: str
     cores: int  # logical CPUs that a run may use
     memory_bytes: int

@@ -43,10 +43,7 @@ class LoadLimit:
 
 
 def limit_of(device: Device, threads: int | None, busy_share: float, allowed: int, machine: int) -> LoadLimit:
-    """Return the limit of a column that is kept to so many CPU cores (``threads``; None: to all that are allowed).
-
-    ``busy_share`` of those that are ``allowed`` was busy before the run. The ``machine`` has so many.
-    """
+    """``threads``: the cores that a column is kept to; None: all that are allowed. ``busy_share``: of those, before."""
     apple = sys.platform == "darwin"  # which rounds each core, and limits no process to some
     cores = allowed if threads is None or apple else min(threads, allowed)
     counters = cores if apple or cores < machine else 1
@@ -56,8 +53,6 @@ def limit_of(device: Device, threads: int | None, busy_share: float, allowed: in
 
 @dataclass(frozen=True)
 class Load:
-    """What others took in slices, and what they may take."""
-
     taken_ns: float = 0.0  # beyond what was busy before the run
     above_ns: float = 0.0  # that may be taken so
     ticks: int = 0  # counters that were rounded, at both ends of a slice each
@@ -81,10 +76,9 @@ class Load:
 
 
 def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
-    """Return the cycles of a stage that do not count, for each column, by what others took in its turns.
+    """Return the cycles of a stage that do not count, for each column.
 
-    Each turn is judged. Of those that rounding leaves open, each cycle is judged, then sums of 2, 4, 8 and more of the
-    cycles that are left, until a sum is long enough for its rounding.
+    Each turn is judged. Of those that rounding leaves open, each cycle is judged, then sums of 2, 4, 8 and more.
     """
     alone = [{cycle for cycle, load in turns.items() if load.is_disturbed} for turns in columns]
     unclear = [{cycle: load for cycle, load in turns.items() if load.is_rounding} for turns in columns]

@@ -10,31 +10,24 @@ TIMEOUT_S = 5
 # system_profiler asks every display too: 0.1 to 0.4 s where somebody has published it, and a busy Mac takes longer.
 PROFILER_TIMEOUT_S = 15
 SYSCTL = "/usr/sbin/sysctl"
-CHIP = [SYSCTL, "-n", "machdep.cpu.brand_string"]
 # -i passes over names that are not known: Intel has no level 1, and older systems do not name their levels.
 CORES = [SYSCTL, "-i", *(f"hw.perflevel{level}.{fact}" for level in (0, 1) for fact in ("physicalcpu", "name"))]
 # What the levels are where they have no names; an M5 Max calls them Super and Performance.
 CORE_KINDS = {"0": "performance", "1": "efficiency"}
 # JSON, whose keys are the same from macOS 12 to 26; the plain text is laid out for people.
 GPUS = ["/usr/sbin/system_profiler", "-json", "SPDisplaysDataType"]
-PLATFORM = ["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"]
-PLATFORM_UUID = re.compile(r'"IOPlatformUUID" = "([0-9A-F-]{36})"')
-# About the machine: 1 for a translated process as well.
-APPLE_SILICON = [SYSCTL, "-n", "hw.optional.arm64"]
 # platform.mac_ver() reads a file that macOS replaces for a Python built with an older SDK: 10.16 for 11, 16.0 for 26
 # (cpython#135675). sw_vers comes with the system, and the variable keeps a user's own setting of it away.
 VERSION = ["/usr/bin/env", "SYSTEM_VERSION_COMPAT=0", "/usr/bin/sw_vers", "-productVersion"]
 THERMAL_KEY = "com.apple.system.thermalpressurelevel"
-THERMAL_LEVEL = ["/usr/bin/notifyutil", "-g", THERMAL_KEY]
-POWER_SOURCE = ["/usr/bin/pmset", "-g", "batt"]
-POWER_SETTINGS = ["/usr/bin/pmset", "-g"]
+PMSET = "/usr/bin/pmset"
 BATTERY_OF_SOURCE = {"AC Power": False, "Battery Power": True, "UPS Power": True}
 # Macs with a high-power mode say powermode (0 automatic, 1 low, 2 high), the others lowpowermode (0, 1).
 POWER_MODE = re.compile(r"^\s*(?:low)?powermode\s+(\d+)\s*$", re.MULTILINE)
 
 
 def chip() -> str:
-    return _output(CHIP).strip()
+    return _output([SYSCTL, "-n", "machdep.cpu.brand_string"]).strip()
 
 
 def cores_by_kind() -> dict[str, int]:
@@ -59,12 +52,13 @@ def gpu() -> str:
 
 
 def machine_id() -> str:
-    match = PLATFORM_UUID.search(_output(PLATFORM))
+    platform = _output(["/usr/sbin/ioreg", "-rd1", "-c", "IOPlatformExpertDevice"])
+    match = re.search(r'"IOPlatformUUID" = "([0-9A-F-]{36})"', platform)
     return match[1] if match else ""
 
 
 def is_apple_silicon() -> bool:
-    return _output(APPLE_SILICON).strip() == "1"
+    return _output([SYSCTL, "-n", "hw.optional.arm64"]).strip() == "1"  # of a translated process, too
 
 
 def version() -> tuple[int, ...]:
@@ -75,19 +69,19 @@ def version() -> tuple[int, ...]:
 
 def thermal_level() -> int | None:
     """Return the thermal pressure: 0 nominal, 1 moderate, 2 heavy, 3 trapping, 4 sleeping."""
-    fields = _output(THERMAL_LEVEL).split()
+    fields = _output(["/usr/bin/notifyutil", "-g", THERMAL_KEY]).split()
     # A failure goes to standard output too, as "<key>: Failed with code 9", which is no level 9.
     return whole_number(fields[1]) if len(fields) == 2 and fields[0] == THERMAL_KEY else None
 
 
 def on_battery() -> bool | None:
-    source = re.search(r"Now drawing from '([^']+)'", _output(POWER_SOURCE))
+    source = re.search(r"Now drawing from '([^']+)'", _output([PMSET, "-g", "batt"]))
     return BATTERY_OF_SOURCE.get(source[1]) if source else None
 
 
 def low_power() -> bool | None:
     """Return whether the low-power mode is on, None where there is no such mode."""
-    mode = POWER_MODE.search(_output(POWER_SETTINGS))
+    mode = POWER_MODE.search(_output([PMSET, "-g"]))
     return mode[1] == "1" if mode else None
 
 

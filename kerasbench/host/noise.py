@@ -70,10 +70,7 @@ def thermal_level() -> int | None:
 
 
 def cool_down(on_wait: Callable[[str], None]) -> float:
-    """Wait while the machine is hot, for HEAT_PATIENCE_S at most, and return for how long, in s.
-
-    Nothing else is waited for: other load rarely goes away soon, and slices taken in turn meet it alike.
-    """
+    """Wait while the machine is hot; return for how long, in s. Other load is not waited for: it meets all alike."""
     began_s = time.monotonic()
     while (level := thermal_level()) and time.monotonic() - began_s < HEAT_PATIENCE_S:
         on_wait(f"thermal pressure level {level}")
@@ -88,8 +85,6 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True)
 class Signal:
-    """One sign of noise: its name, how bad it is, and the reason in words and figures."""
-
     name: str
     severity: Severity
     reason: str

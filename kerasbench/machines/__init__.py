@@ -10,12 +10,11 @@ import re
 import shlex
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 import msgspec
 import platformdirs
@@ -50,18 +49,8 @@ TIDY = (
     f'then rm -f {VARIABLES}; cd .. && rmdir "$F"; fi'
 )
 
+Carrier = Shell | dask.DaskCarrier
 Say = Callable[[str, str], None]  # a machine, and a line about it
-
-
-class Carrier(Protocol):
-    warning: str  # about its last script
-
-    def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
-        """Yield a script's output in blocks; its input is open until ``stop``, or what is given. Raise ResultsError."""
-
-    def stop(self) -> None: ...  # ends the script's input
-
-    def close(self) -> None: ...  # ends it at once
 
 
 @dataclass(eq=False)
@@ -247,11 +236,8 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     name, results = folder_name(settings.results), Path(settings.results)
     luggage = packed(for_all)
-    carriers: AbstractContextManager[Mapping[str, Carrier]]
-    carriers = nullcontext({host: Shell(host) for host in settings.hosts})
-    if settings.cluster:
-        carriers = dask.connected(settings.cluster, settings.insecure)
-    with carriers as machines:
+    shells = nullcontext({host: Shell(host) for host in settings.hosts})
+    with dask.connected(settings.cluster, settings.insecure) if settings.cluster else shells as machines:
         remotes = []
         for host, carrier in machines.items():
             runner, interpreters = _python(host, list(machines), settings.python)

@@ -33,10 +33,7 @@ DISTURBING = 0.01  # of a core: what a worker uses with Dask's defaults, and not
 
 @contextmanager
 def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]]:
-    """Yield a carrier for each worker, by its name; raise UsageError for a cluster that cannot, or may not, be used.
-
-    Dask's own configuration (``distributed.comm.tls``) has the keys.
-    """
+    """Yield a carrier for each worker, by its name; the keys of TLS are those of Dask's own configuration."""
     require_encryption(address, insecure)
     try:
         from distributed import Client
@@ -79,8 +76,6 @@ def require_encryption(address: str, insecure: bool) -> None:
 
 
 class DaskCarrier:
-    """A worker of Dask, in the place of a shell."""
-
     def __init__(self, client: "Client", worker: str) -> None:
         self.warning = ""
         self._client, self._worker = client, worker

@@ -73,9 +73,6 @@ class Lines(io.StringIO):
             self.send(Told(say=line[:SHOWN]))  # so short, it is written at once: Ctrl-C leaves no half of it
         return len(text)
 
-    def console(self) -> Console:
-        return Console(file=self, width=SHOWN, highlight=False)
-
 
 def told(act: Callable[[Lines], End]) -> int:
     """Run a command whose output is lines, and return its exit code; whatever else it prints goes to stderr."""
@@ -114,7 +111,7 @@ def measure(command: str, asked: Settings, lines: Lines) -> End:
                 break
             # Whoever asked for it was gone before it was fetched.
             return End(EXIT_OK, "", file.stem, msgspec.Raw(as_line(run).strip()))
-    progress = ConsoleProgress(lines.console(), modes.sentences)
+    progress = ConsoleProgress(Console(file=lines, width=SHOWN, highlight=False), modes.sentences)
     config, chosen = modes.configured(command, asked, progress)
     lines.send(Told(python=chosen.to_name_again()))
     with measured(config, folder, chosen, modes.planner, progress, asked.wait) as finished:

@@ -31,7 +31,7 @@ SSH = ("ssh", "-T", "-a", "-x", "-oBatchMode=yes", "-oConnectTimeout=20", "-oSer
 class Shell:
     """Runs one script of a shell at a time on a machine."""
 
-    warning = ""
+    warning = ""  # about its last script
 
     def __init__(self, host: str = HERE) -> None:
         if host.startswith("-") or not host.isprintable() or " " in host:
@@ -41,6 +41,7 @@ class Shell:
         self._stopped = False
 
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
+        """Yield a script's output in blocks; its input is open until ``stop``, or what is given. Raise ResultsError."""
         # Whichever shell its user has there, a script is one of sh.
         there = [*SSH, "--", self._host, f"exec sh -c {shlex.quote(script)}"]
         command, pipe = ["sh", "-c", script] if self._host == HERE else there, subprocess.PIPE

@@ -35,7 +35,7 @@ def commands(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Commands:
         return plan if messages else ""
 
     monkeypatch.setattr(venvs, "uv", uv)
-    monkeypatch.setattr(sides, "folder", lambda: tmp_path / "environments")
+    monkeypatch.setattr("platformdirs.user_cache_dir", lambda _: str(tmp_path))
     return noted
 
 

@@ -1,5 +1,5 @@
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,7 +25,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def built(monkeypatch: pytest.MonkeyPatch) -> Built:
     overlays: Built = []
 
-    def make(python: str, wanted: Sequence[str], say: sides.Say) -> str:
+    def make(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> str:
         overlays.append((python, wanted))
         say("made")
         return f"/made/{wanted[0]}/python"

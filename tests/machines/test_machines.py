@@ -183,20 +183,15 @@ def test_ctrl_c_ends_all_of_them_and_fetches_what_there_is(two: Path, capsys: py
 # What another machine must not do.
 
 
-class Played:
-    warning = ""
-
+class Played(Shell):
     def __init__(self, said: str) -> None:
+        super().__init__()
         self.said = said.encode(errors="surrogateescape")
         self.scripts: list[str] = []
 
     def run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
         self.scripts.append(script.partition("; ")[2])
         yield self.said if given is None else b""
-
-    def stop(self) -> None: ...
-
-    def close(self) -> None: ...
 
 
 def heard(folder: Path, said: str, **more: Any) -> tuple[Remote, str]:
