@@ -76,8 +76,9 @@ class Measured:
     @property
     def is_ranked(self) -> bool:
         """Whether it may be the fastest: not what compiled while it was measured, or ran eagerly and was not to."""
-        settled = all(m.compiler is None or m.compiler.is_settled for _, m in self.trials)
-        return settled if self.was_ranked is None else self.was_ranked
+        if self.was_ranked is not None:
+            return self.was_ranked
+        return not any(m.compiler and (m.compiler.while_measured or m.compiler.eager) for _, m in self.trials)
 
     @property
     def device_title(self) -> str:

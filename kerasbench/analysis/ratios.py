@@ -15,7 +15,7 @@ from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Prior, median_error, prior_of, variance
 from kerasbench.analysis.families import ASSUMED, Family, Priors
 from kerasbench.analysis.generation import Growth, by_cycle
-from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE, generation_of
+from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Training
 from kerasbench.protocol.stages import GROWS
@@ -185,8 +185,15 @@ def _compared(of: Callable[[Measurement], Calls | None], read: Callable[[Calls],
     return compare
 
 
+def _called(way: str, batched: bool) -> Compare:
+    return _compared(lambda measurement: measurement.latency(way, batched), _medians)
+
+
 def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
-    return _compared(generation_of(way), lambda texts: {cycle: read(line) for cycle, line in by_cycle(texts).items()})
+    def times_ns(texts: Generation) -> dict[int, float]:
+        return {cycle: read(line) for cycle, line in by_cycle(texts).items()}
+
+    return _compared(lambda measurement: measurement.generation(way), times_ns)
 
 
 def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
@@ -200,7 +207,7 @@ _BY_SLICES: dict[str, Compare] = {
     "steady_step_ms": _steps,
     "train_samples_per_s": _trained,
     "predict_samples_per_s": _predicted,
-    **{f"{called}_p50_ms": _compared(of, _medians) for called, of in CALLED.items()},
+    **{f"{called}_p50_ms": _called(*calls) for called, calls in CALLED.items()},
     **{f"generate_{way}_ttft_ms": _grown(way, lambda line: line.ttft_ns) for way in GROWS},
     **{f"generate_{way}_tpot_ms": _grown(way, lambda line: line.tpot_ns) for way in GROWS},
 }
