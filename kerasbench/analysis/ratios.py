@@ -1,7 +1,4 @@
-"""The ratio of two cases: slices pair them inside a block, blocks are what its interval is over.
-
-Everything that is said of two cases comes from here (benchmarks/METHOD.md).
-"""
+"""The ratio of two cases: slices pair them inside a block, its interval is over blocks (benchmarks/METHOD.md)."""
 
 import dataclasses
 import math
@@ -216,8 +213,7 @@ _BY_SLICES: dict[str, Compare] = {
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     """Return the ratio a/b of a metric in a row; None where nothing can be divided.
 
-    Its interval is for the mean over many sessions of the machine: that of ``ratio_of``, widened by what they differ
-    by. Another session's own ratio lies outside more often than in one of twenty cases.
+    Its interval is for the mean over many sessions: another session's own ratio lies outside more often than 5 %.
     """
 
     def compute() -> LogEstimate | None:
@@ -241,11 +237,9 @@ def ratio_of(
 ) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
-    Three blocks: Student's t interval over them, moderated by what ``priors`` know of the run's other ratios of the
-    family. One block: its interval is that of its slices, widened by what blocks of the family differ by. Where the two
-    did not fit into memory together, one of the ``others`` may have been beside each of them: torch/tensorflow times
-    tensorflow/jax. Where there is none they are paired by rounds, as are those that were measured one process after
-    another. The first of these ways that has three blocks or rounds is taken, or else the first that there is.
+    Where the two did not fit into memory together, one of the ``others`` may have been beside each: torch/tensorflow
+    times tensorflow/jax. Else they are paired by rounds, as are those that were measured one process after another.
+    The first of these ways that has three blocks or rounds is taken, or else the first that there is.
     """
     if a.failure is not None or b.failure is not None:
         return None
@@ -319,11 +313,7 @@ def by_rounds(a: Mapping[int, float], b: Mapping[int, float], sessions: Mapping[
 
 
 def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | None = None) -> LogEstimate | None:
-    """Sum up the blocks of two cases; ``scatter`` is by how much their ratio differs from block to block.
-
-    From three blocks on it is their own variance, moderated by ``prior`` where there is one. Disturbed blocks count
-    only where there are no others.
-    """
+    """Sum up blocks; fewer than three are assumed to differ by ``scatter``. Disturbed ones count if all are."""
     if not blocks:
         return None
     counted = [block for block in blocks if not block.disturbed] or blocks
