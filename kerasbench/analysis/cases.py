@@ -76,8 +76,9 @@ class Measured:
     @property
     def is_ranked(self) -> bool:
         """Whether it may be the fastest: not what compiled while it was measured, or ran eagerly and was not to."""
-        settled = all(m.compiler is None or m.compiler.is_settled for _, m in self.trials)
-        return settled if self.was_ranked is None else self.was_ranked
+        if self.was_ranked is not None:
+            return self.was_ranked
+        return not any(m.compiler and (m.compiler.while_measured or m.compiler.eager) for _, m in self.trials)
 
     @property
     def device_title(self) -> str:
@@ -148,10 +149,7 @@ class Row:
 
 
 def judge_cases(cases: Mapping[Column, Measured]) -> dict[Column, Failure]:
-    """Return those of a row's cases that compute something else than the others, each with its failure.
-
-    The first trial tells: all begin alike, and it alone compares outputs, and losses without random numbers.
-    """
+    """Return those that compute something else than the others: by the first trial, which alone compares outputs."""
     return parity.judge_parity(_first_trials(cases))
 
 
@@ -175,11 +173,7 @@ def summarize_case(trials: Iterable[Trial]) -> Measured:
 
 
 def _with_epochs(trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[Trial, Measurement]]:
-    """Give trials that have left out short epochs those of the newest before them, for the length of a published one.
-
-    They are left out where they matter little, and in all columns of a block alike: so their slices are still pairs.
-    A trial's own record shows that it has none. What disturbed them then counts here, too.
-    """
+    """Lend trials that left out short epochs the newest before them: all columns of a block did, and stay pairs."""
     known: Training | None = None
     whole = []
     for trial, measurement in trials:

@@ -1,7 +1,4 @@
-"""Two sets of results: what became of every case.
-
-The trials of a run share its hour, so that a run is one observation, however many trials it has.
-"""
+"""Two sets of results: what became of every case. The trials of a run share its hour: a run is one observation."""
 
 import statistics
 from collections import Counter
@@ -11,7 +8,7 @@ from itertools import chain, groupby
 from typing import NamedTuple
 
 from kerasbench.analysis.contrasts import Contrast, Place, judged
-from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, welch
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import Undecided
@@ -80,9 +77,8 @@ class RunComparison:
 def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
     """Compare what stands for every case over the runs of each side, by Welch's interval on logarithms.
 
-    Each side is one run or several of one machine. Of a side's runs those count together that measured a case alike.
-    Those that follow each other, with none of the other side between, are one observation: else a slower day would be a
-    slower version.
+    Of a side's runs, those count together that measured a case alike. Those that follow each other, with none of the
+    other side between, are one observation: else a slower day would be a slower version.
     """
     (was, before, _), (now, after, failed) = _side(old), _side(new)
     is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
@@ -107,10 +103,7 @@ class _Observed(NamedTuple):
 
 
 def _side(records: Sequence[Run]) -> tuple[Run, dict[CaseKey, list[_Observed]], dict[CaseKey, Failure]]:
-    """Return one of the two sets: merged, its cases that were measured, and those that failed.
-
-    Of a case's runs, the first is the one that a page would show.
-    """
+    """Return a side merged, the runs that measured each case (first the one that a page shows), and what failed."""
     records = distinct(records)
     shown = merge(records)
     runs: dict[CaseKey, dict[str, _Observed]] = {}
@@ -156,7 +149,7 @@ def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: 
     for is_new, stretch in groupby(sorted(runs), key=lambda run: run[1]):
         observations_ms[is_new].append(statistics.geometric_mean([step_ms for _, _, step_ms in stretch]))
     old_ms, new_ms = observations_ms
-    ratio = welch(new_ms, old_ms)
+    ratio = estimate(new_ms).and_then(estimate(old_ms).inverse)
     differing = [name for name, was in old[0].manner.items() if new[0].manner[name] != was]
     why = ""
     if not is_one_machine:

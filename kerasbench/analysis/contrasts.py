@@ -42,7 +42,7 @@ class Contrast:
 
     @property
     def withheld(self) -> bool:
-        return self.again is not None and is_off(self.again)
+        return is_off(self.again)
 
     @property
     def is_decided(self) -> bool:
@@ -73,9 +73,9 @@ def judged(pairs: Iterable[Contrast | None], effect: float, by_run: bool = True)
     ]
 
 
-def is_off(again: LogEstimate) -> bool:
+def is_off(again: LogEstimate | None) -> bool:
     """Tell whether what is the same was measured as different, so that nothing else can be believed."""
-    if again.low is None or again.high is None:
+    if again is None or again.low is None or again.high is None:
         return False
     return again.low > 1 + CONTROL_BOUND or again.high < 1 / (1 + CONTROL_BOUND)
 
@@ -100,12 +100,8 @@ def apart(of_sessions: Mapping[int, LogEstimate]) -> LogEstimate | None:
 
 
 def control(row: Row) -> Contrast | None:
-    """Return a row's control over the column that it repeats; None where none was measured.
-
-    Of columns in pairs each pair has one, and none speaks for the others; or it is there to differ where a column
-    becomes slower.
-    """
-    if row.origin.config.paired:
+    """Return a row's control over the column that it repeats; None where none was measured."""
+    if row.origin.config.paired:  # each pair has one that speaks for no other, or that differs where time makes slower
         return None
     repeated = (between(row, again, column, row.headline) for again, column in varied("control", row))
     return next(filter(None, repeated), None)
@@ -118,8 +114,7 @@ def again_of(row: Row) -> LogEstimate | None:
 
 def believed(row: Row) -> bool:
     """Tell whether a row's verdicts count: where its control is off they do not."""
-    again = again_of(row)
-    return again is None or not is_off(again)
+    return not is_off(again_of(row))
 
 
 def varied(option: str, row: Row) -> Iterator[tuple[Column, Column]]:

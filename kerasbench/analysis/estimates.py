@@ -86,10 +86,9 @@ class LogEstimate:
 
     @property
     def errors(self) -> list[tuple[float, float]]:
-        """The standard errors behind its interval, with their degrees of freedom; there must be an interval.
+        """The standard errors in the sessions it was measured in and of the mean over many, with degrees of freedom.
 
-        The first is of the sessions it was measured in. The other is of the mean over many, with the degrees of
-        freedom of Welch and Satterthwaite. It has more of them, so the first may reach farther.
+        By Welch and Satterthwaite the second has more of these, so that the first may reach farther.
         """
         assert self.log_error is not None
         errors = [(self.log_error, self.degrees)]
@@ -116,7 +115,7 @@ class LogEstimate:
     def and_then(self, other: "LogEstimate") -> "LogEstimate":
         """Return the product with another estimate, made from other trials: of a/c and c/b that is a/b.
 
-        The degrees of freedom of its error are those of Welch and Satterthwaite.
+        The degrees of freedom of its error are those of Welch and Satterthwaite (Biometrika 34, 1947).
         """
         centre, trials = self.log_centre + other.log_centre, min(self.trials, other.trials)
         basis: Basis = max(self.basis, other.basis, key=get_args(Basis).index)
@@ -155,8 +154,7 @@ class Amount:
         return (self.value if self.low is None else self.low) > 0
 
 
-# ``low``, ``high`` and ``half_width`` are None where too little is known for an interval. ``half_width`` is the upper
-# half of the interval as a share of the value: 0.018 for ±1.8 %.
+# Without an interval, ``low``, ``high`` and ``half_width`` (its upper half as a share: 0.018 for ±1.8 %) are None.
 Estimate = LogEstimate | Amount
 
 
@@ -166,23 +164,6 @@ def estimate(values: Sequence[float]) -> LogEstimate:
         raise ValueError(f"an estimate needs positive values, not {list(values)}")
     logs = [math.log(value) for value in values]
     return LogEstimate(statistics.fmean(logs), standard_error(logs), len(logs) - 1, len(logs))
-
-
-def welch(a: Sequence[float], b: Sequence[float]) -> LogEstimate:
-    """Return the ratio of the geometric means of two independent samples of positive values, a over b.
-
-    Its interval is Welch's on logarithms, with the degrees of freedom of Satterthwaite (Biometrika 34, 1947).
-    """
-    logs = [[math.log(value) for value in sample] for sample in (a, b)]
-    centre = statistics.fmean(logs[0]) - statistics.fmean(logs[1])
-    fewest = min(len(a), len(b))
-    if fewest < MIN_TRIALS_FOR_INTERVAL:
-        return LogEstimate(centre, None, fewest - 1, fewest)
-    errors = [variance(sample) / len(sample) for sample in logs]
-    if not any(errors):
-        return LogEstimate(centre, 0.0, fewest - 1, fewest)
-    parts = (error**2 / (len(sample) - 1) for error, sample in zip(errors, logs, strict=True))
-    return LogEstimate(centre, math.sqrt(sum(errors)), sum(errors) ** 2 / sum(parts), fewest)
 
 
 def mean(values: Sequence[float]) -> Amount:
@@ -247,10 +228,9 @@ def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
 def judge(
     ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT, runs: Sequence[object] = ()
 ) -> list[Judgement]:
-    """Say what ratios of one kind mean for what is above: of the verdicts that say something, 5 % are wrong at most.
+    """Say what ratios mean for what is above: their whole intervals lie beyond the minimal effect, or within it.
 
-    The whole interval of a ratio must lie beyond the minimal effect, or within it. Those of a run are judged together,
-    so that no verdict depends on what else a page shows. Where fewer are called, all are wider (``confidence_of``).
+    Those of a run are judged together, so that no verdict depends on what else a page shows (``confidence_of``).
     """
     claims = [claim(ratio, effect) for ratio in ratios]
     runs = runs or [None] * len(claims)
@@ -266,10 +246,9 @@ def judge(
 
 
 def claim(ratio: LogEstimate | None, effect: float) -> tuple[Verdict, float | None]:
-    """Return what a ratio speaks for, and how probable it would be if it were not so (None: no interval).
+    """Return what a ratio speaks for, and p of a two-sided t test against the nearer edge (None: no interval).
 
-    A two-sided t test against the nearer edge of the effect; p at most 0.05 is the same as a 95 % interval wholly
-    beyond it, or wholly within (two one-sided tests).
+    p at most 0.05 is the same as a 95 % interval wholly beyond the effect, or wholly within (two one-sided tests).
     """
     if ratio is None or ratio.log_error is None or ratio.disturbed:
         return Verdict.INCONCLUSIVE, None
@@ -283,10 +262,7 @@ def claim(ratio: LogEstimate | None, effect: float) -> tuple[Verdict, float | No
 
 
 def detectable(ratio: LogEstimate, effect: float) -> float | None:
-    """Return the difference, as a share, that a ratio of this error would have been called in nine of ten cases.
-
-    By the noncentral t distribution, at the confidence that the ratio was judged with. None without an interval.
-    """
+    """Return the share by which a difference is called with POWER, at the ratio's confidence; None: no interval."""
     if ratio.log_error is None:
         return None
     reach = max(errors_beyond(degrees, ratio.confidence) * error for error, degrees in ratio.errors)
@@ -295,7 +271,7 @@ def detectable(ratio: LogEstimate, effect: float) -> float | None:
 
 @cache
 def errors_beyond(degrees: float, confidence: float) -> float:
-    """Return by how many standard errors a ratio must be beyond an effect for t to exceed its quantile with POWER."""
+    """Return how many standard errors beyond an effect have noncentral t exceed the quantile of t with POWER."""
     from scipy.special import nctdtrinc
 
     return float(nctdtrinc(degrees, 1 - POWER, t_quantile(degrees, confidence)))
@@ -352,13 +328,12 @@ def inverse_trigamma(value: float) -> float:
 
 
 def confidence_of(p_values: Sequence[float], rate: float) -> float:
-    """Return the confidence of the intervals by which all of these are judged, so that few of what is called are false.
+    """Return the confidence of the intervals that decide about all of these, each p by ``claim``.
 
-    Each p is two-sided: of a ratio that lies on the edge of what is called a difference. Of those that are called, a
-    share of ``rate`` is false at most (Y. Benjamini and Y. Hochberg, "Controlling the false discovery rate", JRSS B 57,
-    1995). They lie beyond the edge with the whole of an interval of this confidence, and of those intervals a share of
-    ``rate`` misses the truth at most (Y. Benjamini and D. Yekutieli, "False discovery rate-adjusted multiple confidence
-    intervals for selected parameters", JASA 100, 2005). So the interval that is shown is the one that decides.
+    Of what is called, a share of ``rate`` is false at most (Y. Benjamini and Y. Hochberg, "Controlling the false
+    discovery rate", JRSS B 57, 1995), and of the intervals of what is called, a share of ``rate`` misses the truth at
+    most (Y. Benjamini and D. Yekutieli, "False discovery rate-adjusted multiple confidence intervals for selected
+    parameters", JASA 100, 2005).
     """
     number = max(1, len(p_values))
     called = max((rank for rank, p in enumerate(sorted(p_values), start=1) if p <= rate * rank / number), default=1)

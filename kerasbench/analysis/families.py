@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 
 from kerasbench.analysis.estimates import Prior
-from kerasbench.analysis.metrics import CALLED, PER_TOKEN
+from kerasbench.analysis.metrics import A_CALL
 from kerasbench.protocol.columns import Column
 
 
@@ -57,9 +57,6 @@ ASSUMED = {
     Family.BACKENDS: Assumption(
         between_sessions=0.02,  # benchmarks/studies/sessions-of-one-night.md
         blocks=TYPICAL_SCATTER,
-        of_metric={
-            **dict.fromkeys((*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN), 0.08),  # a token is a call
-            "predict_samples_per_s": 0.06,
-        },
+        of_metric={**dict.fromkeys(A_CALL, 0.08), "predict_samples_per_s": 0.06},
     ),
 }

@@ -22,10 +22,7 @@ class Growth:
 
 
 def growth(counts: Sequence[int], times_ns: Sequence[float]) -> Growth | None:
-    """Return the line through times, in ns, until there were so many tokens; None where they do not rise.
-
-    Where each token takes longer than the one before, in proportion to its place, the residual is about 1/6.
-    """
+    """Return the line; None where times do not rise. If tokens take longer by their place, the residual is near 1/6."""
     slope, intercept = statistics.linear_regression(counts, times_ns)
     if slope <= 0:
         return None
@@ -54,10 +51,7 @@ def written(trials: Mapping[Column, Iterable[Measurement]]) -> dict[Writer, Toke
 
 
 def divergences(tokens: dict[Writer, Tokens]) -> list[tuple[Writer, Writer, int, int]]:
-    """Return who wrote something else than whom: than most did, or than the first where no two agree.
-
-    With the first token that differs, and its text; both count from 1 on.
-    """
+    """Return who wrote else than most (or than the first), who these are, the first such token and text, from 1 on."""
     if not tokens:
         return []
     most = Counter(map(repr, tokens.values())).most_common(1)[0][0]

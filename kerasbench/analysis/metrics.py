@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean
 from kerasbench.analysis.generation import Growth, typical
-from kerasbench.protocol.measurement import Generation, Latency, Measurement
-from kerasbench.protocol.stages import GROWS
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.stages import COMPILED_CALL, GROWS, ON_BATCH
 from kerasbench.results.run import Trial
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns, leaves_out, steady_epoch_ns, steady_step_ns, step_ns
 from kerasbench.text import MIB
@@ -17,7 +17,7 @@ from kerasbench.text import MIB
 NS_PER_MS = 1e6
 NS_PER_S = 1e9
 RATE = "/s"  # the unit of metrics that are better the larger they are
-ON_BATCH, MEDIAN = "predict_on_batch", 0.5
+MEDIAN = 0.5
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
 STARTUP_PHASES = ("spawn", "worker", "import", "keras", "device")  # older files have both imports in the first
 Read = Callable[[Trial, Measurement], float | None]
@@ -88,15 +88,12 @@ def _import_ns(trial: Trial) -> int | None:
     return _phases_ns(trial, "import") if _phases_ns(trial, "keras") else None  # where Keras was imported by itself
 
 
-def _first_step_ns(measurement: Measurement) -> int | None:
-    return measurement.training.first_step_ns if measurement.training else None
-
-
 def _compile_ns(measurement: Measurement) -> float | None:
     """Return what the first `fit` of one batch took beyond the same call when it is warm."""
-    first_ns = _first_step_ns(measurement)
-    again_ns = measurement.training.again_ns if measurement.training else []
-    return None if first_ns is None or not again_ns else first_ns - statistics.median(again_ns)
+    training = measurement.training
+    if training is None or training.first_step_ns is None or not training.again_ns:
+        return None
+    return training.first_step_ns - statistics.median(training.again_ns)
 
 
 def _samples_per_s(measurement: Measurement) -> float | None:
@@ -128,35 +125,29 @@ AFTER: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
-def _calls_of(way: str, batched: bool) -> Callable[[Measurement], Latency | None]:
-    return lambda measurement: next(
-        (calls for calls in measurement.prediction if calls.way == way and (calls.batch > 1) == batched), None
-    )
-
-
-# What is called, by the beginning of its metrics' names, and what a table calls it.
+# What is called, by the beginning of its metrics' names: what a table calls it, its way, and whether it takes a batch.
 NAMED = {"call": "model(x)", "compiled_call": "model(x) compiled", "predict": ON_BATCH, "predict_call": "predict"}
 CALLED = {
-    f"{name}{'_batch' if batched else ''}": _calls_of(ON_BATCH if name == "predict" else name, batched)
+    f"{name}{'_batch' if batched else ''}": (ON_BATCH if name == "predict" else name, batched)
     for name in NAMED
     for batched in (False, True)
 }
 
 
 def _first_call_ns(measurement: Measurement) -> int | None:
-    latency = CALLED["compiled_call"](measurement)
+    latency = measurement.latency(COMPILED_CALL, batched=False)
     return latency.first_ns if latency else None
 
 
 def _latency(called: str, share: float, least: int = 2) -> Metric:
     """Return the metric of a percentile of calls, of trials with at least so many; it lies between neighbours."""
-    of, name = CALLED[called], called.removesuffix("_batch")
-    title = f"{NAMED[name]}, one {'sample' if called == name else 'batch'}"
+    way, batched = CALLED[called]
+    title = f"{NAMED[called.removesuffix('_batch')]}, one {'batch' if batched else 'sample'}"
     if share != MEDIAN:
         title += f", {share * 100:.0f}th percentile"
 
     def read(trial: Trial, measurement: Measurement) -> float | None:
-        latency = of(measurement)
+        latency = measurement.latency(way, batched)
         if latency is None or len(latency.calls_ns) < least:
             return None
         place = share * (len(latency.calls_ns) - 1)
@@ -166,20 +157,15 @@ def _latency(called: str, share: float, least: int = 2) -> Metric:
     return Metric(f"{called}_p{share * 100:.0f}_ms", "ms", title, read)
 
 
-def generation_of(way: str) -> Callable[[Measurement], Generation | None]:
-    return lambda measurement: next((texts for texts in measurement.generations if texts.way == way), None)
-
-
 WRITES = {"call": NAMED["call"], "compiled_call": NAMED["compiled_call"], "own": "generate"}  # what a table calls GROWS
 PER_TOKEN = tuple(f"generate_{way}_{figure}_ms" for way in GROWS for figure in ("ttft", "tpot"))
+A_CALL = (*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN)  # metrics of calls, of which a token is one
 
 
 def _growing(way: str) -> Iterator[Metric]:
-    of = generation_of(way)
-
     def metric(name: str, unit: str, title: str, read: Callable[[Growth, int], float]) -> Metric:
         def of_trial(trial: Trial, measurement: Measurement) -> float | None:
-            texts = of(measurement)
+            texts = measurement.generation(way)
             line = typical(texts) if texts else None
             return read(line, texts.batch) if texts and line else None
 
@@ -221,7 +207,9 @@ METRICS = (
     Metric("startup_ms", "ms", "Start-up", lambda t, m: _phases_ns(t, *STARTUP_PHASES), cold=True),
     Metric("backend_import_ms", "ms", "Import of the backend", lambda t, m: _import_ns(t), cold=True),
     Metric("build_ms", "ms", "Build and compile()", lambda t, m: _phases_ns(t, "load", "build"), cold=True),
-    Metric("first_step_ms", "ms", "First step", lambda t, m: _first_step_ns(m), cold=True),
+    Metric(
+        "first_step_ms", "ms", "First step", lambda t, m: m.training.first_step_ns if m.training else None, cold=True
+    ),
     Metric("compile_ms", "ms", "Of which tracing and compiling", lambda t, m: _compile_ns(m), mean, True, cold=True),
     *(_latency(called, share) for called in CALLED for share in (MEDIAN, 0.9)),
     _latency("predict", 0.99, MIN_CALLS_FOR_P99),

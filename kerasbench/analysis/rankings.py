@@ -10,7 +10,7 @@ from kerasbench import variants
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, Row
 from kerasbench.analysis.contrasts import Contrast, Place, again_of, believed, between, control, is_off, judged, varied
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict
-from kerasbench.analysis.metrics import CALLED, PER_TOKEN
+from kerasbench.analysis.metrics import A_CALL
 from kerasbench.analysis.ratios import by_means, in_row
 from kerasbench.protocol.columns import CPU, Column
 from kerasbench.variants.variant import Variant
@@ -104,9 +104,6 @@ def longer_by_means(contrast: Contrast) -> float | None:
     return None if means is None or ratio.low <= means <= ratio.high else means
 
 
-CALLS = (*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN)
-
-
 def beside(variant: Variant[Any], rows: Sequence[Row], effect: float) -> list[Contrast]:
     """Return each case with a variant over the same without it, or the other way round, as its table has it."""
     stands = variant.beside
@@ -116,7 +113,7 @@ def beside(variant: Variant[Any], rows: Sequence[Row], effect: float) -> list[Co
         between(row, *((without, column) if stands.inverse else (column, without)), metric, again_of(row))
         for row in rows
         for column, without in varied(variant.name, row)
-        for metric in ((stands.calls or CALLS) if row.origin.agenda.only_predicts else stands.metrics)
+        for metric in ((stands.calls or A_CALL) if row.origin.agenda.only_predicts else stands.metrics)
     ]
     return judged(contrasts, effect)
 

@@ -1,7 +1,4 @@
-"""The ratio of two cases: slices pair them inside a block, blocks are what its interval is over.
-
-Everything that is said of two cases comes from here (benchmarks/METHOD.md).
-"""
+"""The ratio of two cases: slices pair them inside a block, its interval is over blocks (benchmarks/METHOD.md)."""
 
 import dataclasses
 import math
@@ -15,7 +12,7 @@ from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Prior, median_error, prior_of, variance
 from kerasbench.analysis.families import ASSUMED, Family, Priors
 from kerasbench.analysis.generation import Growth, by_cycle
-from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE, generation_of
+from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Training
 from kerasbench.protocol.stages import GROWS
@@ -185,8 +182,15 @@ def _compared(of: Callable[[Measurement], Calls | None], read: Callable[[Calls],
     return compare
 
 
+def _called(way: str, batched: bool) -> Compare:
+    return _compared(lambda measurement: measurement.latency(way, batched), _medians)
+
+
 def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
-    return _compared(generation_of(way), lambda texts: {cycle: read(line) for cycle, line in by_cycle(texts).items()})
+    def times_ns(texts: Generation) -> dict[int, float]:
+        return {cycle: read(line) for cycle, line in by_cycle(texts).items()}
+
+    return _compared(lambda measurement: measurement.generation(way), times_ns)
 
 
 def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
@@ -200,7 +204,7 @@ _BY_SLICES: dict[str, Compare] = {
     "steady_step_ms": _steps,
     "train_samples_per_s": _trained,
     "predict_samples_per_s": _predicted,
-    **{f"{called}_p50_ms": _compared(of, _medians) for called, of in CALLED.items()},
+    **{f"{called}_p50_ms": _called(*calls) for called, calls in CALLED.items()},
     **{f"generate_{way}_ttft_ms": _grown(way, lambda line: line.ttft_ns) for way in GROWS},
     **{f"generate_{way}_tpot_ms": _grown(way, lambda line: line.tpot_ns) for way in GROWS},
 }
@@ -209,8 +213,7 @@ _BY_SLICES: dict[str, Compare] = {
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     """Return the ratio a/b of a metric in a row; None where nothing can be divided.
 
-    Its interval is for the mean over many sessions of the machine: that of ``ratio_of``, widened by what they differ
-    by. Another session's own ratio lies outside more often than in one of twenty cases.
+    Its interval is for the mean over many sessions: another session's own ratio lies outside more often than 5 %.
     """
 
     def compute() -> LogEstimate | None:
@@ -234,11 +237,9 @@ def ratio_of(
 ) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
-    Three blocks: Student's t interval over them, moderated by what ``priors`` know of the run's other ratios of the
-    family. One block: its interval is that of its slices, widened by what blocks of the family differ by. Where the two
-    did not fit into memory together, one of the ``others`` may have been beside each of them: torch/tensorflow times
-    tensorflow/jax. Where there is none they are paired by rounds, as are those that were measured one process after
-    another. The first of these ways that has three blocks or rounds is taken, or else the first that there is.
+    Where the two did not fit into memory together, one of the ``others`` may have been beside each: torch/tensorflow
+    times tensorflow/jax. Else they are paired by rounds, as are those that were measured one process after another.
+    The first of these ways that has three blocks or rounds is taken, or else the first that there is.
     """
     if a.failure is not None or b.failure is not None:
         return None
@@ -312,11 +313,7 @@ def by_rounds(a: Mapping[int, float], b: Mapping[int, float], sessions: Mapping[
 
 
 def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | None = None) -> LogEstimate | None:
-    """Sum up the blocks of two cases; ``scatter`` is by how much their ratio differs from block to block.
-
-    From three blocks on it is their own variance, moderated by ``prior`` where there is one. Disturbed blocks count
-    only where there are no others.
-    """
+    """Sum up blocks; fewer than three are assumed to differ by ``scatter``. Disturbed ones count if all are."""
     if not blocks:
         return None
     counted = [block for block in blocks if not block.disturbed] or blocks

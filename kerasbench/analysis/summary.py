@@ -70,27 +70,20 @@ def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> S
 
 
 def _without_open_round(record: Run) -> Run:
-    """Leave out what a round that was not completed has measured, unless there is no other.
-
-    Where columns took turns, each row has as many rounds as it needed.
-    """
+    """Leave out what a round that was not completed has measured, unless there is no other."""
     rows: dict[tuple[object, ...], list[Trial]] = {}
     for trial in record.trials:
-        rows.setdefault(_row_of(record, trial), []).append(trial)
+        pair = trial.column.paired if record.origin(trial.group).config.paired else None
+        rows.setdefault((trial.scenario, trial.workload, trial.options.size, pair), []).append(trial)
     counting: set[int] = set()
     for trials in rows.values():
         known = record.origin(trials[0].group).rounds
-        completed = completed_rounds({trial.case for trial in trials}, trials, known)
+        completed = completed_rounds({trial.case for trial in trials}, trials, known)  # of columns in turns, by row
         for trial in trials:
             rounds = completed if trial.block and not trial.agenda.in_full else known
             if not rounds or trial.failure is not None or trial.round <= rounds:
                 counting.add(id(trial))
     return dataclasses.replace(record, trials=[trial for trial in record.trials if id(trial) in counting])
-
-
-def _row_of(record: Run, trial: Trial) -> tuple[object, ...]:
-    pair = trial.column.paired if record.origin(trial.group).config.paired else None
-    return (trial.scenario, trial.workload, trial.options.size, pair)
 
 
 def _cases(
@@ -117,10 +110,7 @@ WITHOUT_IMAGES = ("dense", "recurrent", "transformer")  # kinds of models to whi
 
 
 def _terms(record: Run) -> dict[Column, list[str]]:
-    """Return the settings in force of each configuration, as the children found them: all different ones.
-
-    CPU cores are named where threads were chosen, because some share a core.
-    """
+    """Return the settings in force of each configuration, as the children found them: all different ones."""
     terms: dict[Column, dict[str, None]] = {}
     has_images = any(scenario.description.kind not in WITHOUT_IMAGES for scenario in record.scenarios)
     for trial in sorted(record.trials, key=lambda trial: trial.column.order):
@@ -129,7 +119,7 @@ def _terms(record: Run) -> dict[Column, list[str]]:
         resolved = trial.measurement.resolved
         computed = " and ".join(resolved.compute_dtypes)
         threads = "threads unknown" if resolved.threads is None else count(resolved.threads, "thread")
-        if variants.pinned(trial.options) and resolved.processors:
+        if variants.pinned(trial.options) and resolved.processors:  # some processors share a core
             threads += f" on CPU {resolved.processors}"
         said = [
             trial.device.title,

@@ -18,10 +18,7 @@ MEASURED = "ok"
 
 @dataclass(frozen=True, kw_only=True)
 class Observation:
-    """A metric of a case in a run; of a case that failed there is one observation, without a metric.
-
-    A contract: scripts rely on these names and their order; what is new comes last.
-    """
+    """A metric of a case, or a case that failed. Scripts rely on names and their order: what is new comes last."""
 
     machine: str
     scenario: str

@@ -252,9 +252,7 @@ class Resolved:
     recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
     steps_per_execution: int = 1  # training steps between two looks of `fit`
     subnormals: Literal["", "flushed", "kept"] = ""  # flushed: they are taken for zero; empty: not recorded
-    malloc: Literal["keep"] | None = (
-        None  # keep: freed memory stays with the process; None: it may go back to the system
-    )
+    malloc: Literal["keep"] | None = None  # keep: freed memory stays with the process; None: the system may get it
     cached: int | None = 0  # files with compiled programs of earlier processes that were read; None: nobody knows
 
 
@@ -274,10 +272,6 @@ class Compiler:
     def made(self) -> int:
         """Programs, or traces where these are not told, with those that were given up."""
         return (self.programs if self.programs is not None else self.traces or 0) + self.given_up
-
-    @property
-    def is_settled(self) -> bool:
-        return not self.while_measured and not self.eager
 
 
 @dataclass(frozen=True)
@@ -324,19 +318,22 @@ class Measurement:
 
     def samples(self, stage: str) -> Samples | None:
         """No other code knows where a file keeps a stage. None: the trial had none; PARTS are three."""
-        facts = STAGES[stage]
         if stage in (TRAIN, EPOCH) and self.training is not None:
             return self.training.slices if stage == TRAIN else self.training.epochs
         if stage == ALL and self.throughput is not None:
             return self.throughput.slices
         if stage == BUILD:
             return self.builds
-        if facts.phase == "generate":
-            return next((growth.slices for growth in self.generations if growth.way == facts.way), None)
-        for latency in self.prediction:
-            if latency.way == facts.way and (latency.batch > 1) == facts.batched:
-                return latency.slices
-        return None
+        facts = STAGES[stage]
+        is_text = facts.phase == "generate"
+        kept = self.generation(facts.way) if is_text else self.latency(facts.way, facts.batched)
+        return kept.slices if kept else None
+
+    def latency(self, way: str, batched: bool) -> Latency | None:
+        return next((calls for calls in self.prediction if calls.way == way and (calls.batch > 1) == batched), None)
+
+    def generation(self, way: str) -> Generation | None:
+        return next((texts for texts in self.generations if texts.way == way), None)
 
 
 @dataclass(frozen=True)
