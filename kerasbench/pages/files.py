@@ -236,12 +236,15 @@ def slug(machine: Machine) -> str:
 
 
 def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> list[tuple[str, Findings]]:
+    return named(merge_by_machine(record for _, record in among(places, tell)))
+
+
+def named(records: Sequence[Run]) -> list[tuple[str, Findings]]:
     """Return each machine's findings by its chip, with the end of its page's name if two have the same chip."""
-    merged = merge_by_machine(record for _, record in among(places, tell))
-    chips = [record.machine.chip for record in merged]
+    chips = [record.machine.chip for record in records]
     return [
         (chip if chips.count(chip) == 1 else f"{chip} {slug(record.machine).rpartition('-')[2]}", Findings.of(record))
-        for chip, record in zip(chips, merged, strict=True)
+        for chip, record in zip(chips, records, strict=True)
     ]
 
 
