@@ -86,13 +86,10 @@ class LogEstimate:
 
     @property
     def errors(self) -> list[tuple[float, float]]:
-        """The standard errors in the sessions it was measured in and of the mean over many, with degrees of freedom.
-
-        By Welch and Satterthwaite the second has more of these, so that the first may reach farther.
-        """
+        """Its standard errors, each with its degrees of freedom: in its sessions, and of the mean over many."""
         assert self.log_error is not None
         errors = [(self.log_error, self.degrees)]
-        if self.between_sessions:
+        if self.between_sessions:  # it has more degrees of freedom, so that the first may reach farther
             error = math.hypot(self.log_error, self.between_sessions)
             errors.append((error, self.degrees * (error / self.log_error) ** 4 if self.log_error else math.inf))
         return errors
@@ -113,10 +110,7 @@ class LogEstimate:
         return dataclasses.replace(self, log_centre=self.log_centre + math.log(factor))
 
     def and_then(self, other: "LogEstimate") -> "LogEstimate":
-        """Return the product with another estimate, made from other trials: of a/c and c/b that is a/b.
-
-        The degrees of freedom of its error are those of Welch and Satterthwaite (Biometrika 34, 1947).
-        """
+        """Return a/c times c/b, of other trials; degrees by Welch and Satterthwaite (Biometrika 34, 1947)."""
         centre, trials = self.log_centre + other.log_centre, min(self.trials, other.trials)
         basis: Basis = max(self.basis, other.basis, key=get_args(Basis).index)
         disturbed = self.disturbed or other.disturbed

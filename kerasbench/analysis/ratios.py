@@ -211,10 +211,7 @@ _BY_SLICES: dict[str, Compare] = {
 
 
 def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
-    """Return the ratio a/b of a metric in a row; None where nothing can be divided.
-
-    Its interval is for the mean over many sessions: another session's own ratio lies outside more often than 5 %.
-    """
+    """Return a/b of a metric, its interval for the mean over many sessions; None where nothing can be divided."""
 
     def compute() -> LogEstimate | None:
         cases = row.cases[a], row.cases[b]

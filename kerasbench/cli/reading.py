@@ -40,7 +40,7 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
 
     def tell(file: Path, why: ResultsError) -> None:
         bad.extend([file] if store.is_named_by_a_run(file) else [])
-        store.say_passed_over(why)
+        complain(f"{why}; skipped")
 
     if form == "html":
         print_document(html.document(pages.machines(chosen, tell)))

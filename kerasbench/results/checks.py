@@ -1,7 +1,4 @@
-"""What cannot be in a result file: it may have been edited.
-
-Types cannot say all of it, and those of a child have no constraints, because a child has no msgspec.
-"""
+"""What cannot be in a result file, which may have been edited: types do not say all, above all those of a child."""
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Sized

@@ -49,29 +49,24 @@ def merge(records: Iterable[Run]) -> Run:
 def merge_by_machine(
     records: Iterable[Run], key: Callable[[Run], object] = lambda record: record.machine.identity
 ) -> list[Run]:
-    """Return one record for each machine: each group is that of the run with the highest ``rank``.
-
-    It is taken whole, because its cases were paired there. A run that nothing is taken from is not held in memory.
-    """
+    """Return a record for each machine: each group whole, for its cases are pairs, of the run with the highest rank."""
     newest: dict[object, Run] = {}
-    best: dict[object, dict[Group, tuple[Rank, Run]]] = {}
+    best: dict[object, dict[Group, Run]] = {}  # a run that nothing is taken from is not held in memory
     for record in records:
         machine = key(record)
         newest[machine] = max(newest.get(machine, record), record, key=lambda run: run.started)
         groups = best.setdefault(machine, {})
         for group in dict.fromkeys(trial.group for trial in record.trials):
-            ranked = rank(record, group)
-            if group not in groups or ranked > groups[group][0]:
-                groups[group] = ranked, record
+            groups[group] = max(groups.get(group, record), record, key=lambda run: rank(run, group))
     return [_merged(newest[machine], groups) for machine, groups in best.items()]
 
 
 Share = tuple[Run, set[Group]]  # a run, and what is taken from it; the newest comes first
 
 
-def _merged(newest: Run, best: dict[Group, tuple[Rank, Run]]) -> Run:
+def _merged(newest: Run, best: dict[Group, Run]) -> Run:
     taken: dict[int, Share] = {}
-    for group, (_, record) in best.items():
+    for group, record in best.items():
         taken.setdefault(id(record), (record, set()))[1].add(group)
     shares = sorted(taken.values(), key=lambda share: share[0].started, reverse=True) or [(newest, set())]
     flops: dict[tuple[str, str], Counted] = {}  # of each workload that is taken, as the newest run counted them
@@ -92,10 +87,7 @@ def _merged(newest: Run, best: dict[Group, tuple[Rank, Run]]) -> Run:
 
 
 def _scenarios(shares: Sequence[Share]) -> list[ScenarioFacts]:
-    """Return the scenarios that something is taken of, as the newest run has them, each workload as its own run has it.
-
-    A run of a saved model describes one size alone, and a scenario's file may have lost a workload since.
-    """
+    """Return the scenarios that something is taken of as the newest has them, each workload as its own run has it."""
     newest: dict[str, ScenarioFacts] = {}
     workloads: dict[str, dict[str, WorkloadDescription]] = {}
     for record, groups in shares:

@@ -1,7 +1,4 @@
-"""The result file: what was asked for, and everything that was measured, raw, in one JSON file for each run.
-
-Tables are derived from it. A trial has the hash of the code that measured it.
-"""
+"""The result file: what was asked for, and everything that was measured, raw. Tables are derived from it."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -214,8 +211,7 @@ class Trial:
 def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], known: int = 0) -> int:
     """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then.
 
-    ``known``: how many rounds of the run are complete; a case that is missing in one of these has left it. In a later
-    round an interruption may have come before it.
+    ``known``: rounds of the run that are complete, so that what is missing has left; later it may be an interruption.
     """
     left, done = set(cases), 0
     while True:

@@ -34,9 +34,8 @@ MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenario
 class Store:
     """A run's files: a journal while it runs, then ``<start>.json`` and the tables ``<start>.md``.
 
-    The journal has a line for the run and a line for each trial, on disk, a block at once, before the next block
-    begins. At the end the data file replaces it as a whole: whatever happens, at most the block in flight is lost.
-    Meanwhile its process holds the journal: another one, of a container that shares the folder, may not go on with it.
+    The journal has a line for the run and one for each trial, on disk before the next block begins: whatever happens,
+    at most the block in flight is lost. Its process holds it: another, of a container, may share the folder.
     """
 
     def __init__(self, journal: Path) -> None:
@@ -46,10 +45,7 @@ class Store:
 
     @classmethod
     def create(cls, folder: Path, started: str) -> "Store":
-        """Make the folder and reserve the names; raise ResultsError, before anything is measured, if that fails.
-
-        They are the first free ones of this second, so that two runs never share one.
-        """
+        """Make the folder and reserve the first free names of this second, for this run alone; raise ResultsError."""
         stamp = started.replace(":", "").replace("Z", "")
         try:
             folder.mkdir(parents=True, exist_ok=True)
@@ -114,10 +110,7 @@ def as_line(part: object) -> bytes:
 
 
 def _without_empty(value: object) -> object:
-    """Return a dataclass as a dict, without its fields that are empty by default, and are.
-
-    A default that says something is written: it may change.
-    """
+    """Return a dataclass as a dict, without fields that are empty by default, and are; other defaults may change."""
     if isinstance(value, list):
         return value if value and isinstance(value[0], (*NUMBERS, str)) else list(map(_without_empty, value))
     if isinstance(value, Options):
@@ -140,12 +133,9 @@ def _defaults(kind: Any) -> dict[str, Any]:
 
 
 def result_files(place: Path) -> list[Path]:
-    """Return the result files of a folder, oldest first; raise ResultsError if there is none.
-
-    A run that has a journal is not over, or was resumed: the journal stands for it, unless it is empty.
-    """
+    """Return the result files of a folder, oldest first; raise ResultsError if there is none."""
     by_run = {file.stem: file for file in place.glob("*.json")}
-    for journal in place.glob(f"*{JOURNAL}"):
+    for journal in place.glob(f"*{JOURNAL}"):  # its run is not over, or was resumed
         with suppress(FileNotFoundError):  # its run has ended since it was listed
             if journal.stat().st_size > 0:
                 by_run[journal.stem] = journal
@@ -224,15 +214,11 @@ def _from_journal(content: bytes, file: Path) -> Run:
 Tell = Callable[[Path, ResultsError], None]  # gets a file that cannot be read, and why
 
 
-def say_passed_over(why: ResultsError) -> None:
-    complain(f"{why}; skipped")
-
-
 def refuse_damaged(file: Path, why: ResultsError) -> None:
     """Say that a foreign file is passed over; raise ResultsError for a damaged one, which would be missed."""
     if is_named_by_a_run(file):
         raise ResultsError(f"{why}; move it out of {file.parent} to go on without it")
-    say_passed_over(why)
+    complain(f"{why}; skipped")
 
 
 def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False) -> Iterator[tuple[Path, Run]]:

@@ -12,10 +12,7 @@ def steady_step_ns(measurement: Measurement) -> float | None:
 
 
 def epoch_overhead_ns(measurement: Measurement) -> float | None:
-    """Return a, what an epoch costs beyond its full steps (validation and a partial last batch are part of it).
-
-    The median short epoch less its full steps. Where a is far smaller than a step, noise can make it negative.
-    """
+    """Return a, what an epoch costs beyond its full steps, with validation. Noise can make it negative."""
     step_ns, training = steady_step_ns(measurement), measurement.training
     if step_ns is None or training is None or not training.epochs:
         return None
@@ -23,10 +20,7 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
 
 
 def steady_epoch_ns(measurement: Measurement) -> float | None:
-    """Return a + b * full steps, or the measured epoch itself; None in a sweep, which measures b alone.
-
-    Where steps are so slow that short epochs were left out, b stands for every step.
-    """
+    """Return a + b * full steps, b * all steps where a was left out, or the measured epoch itself; None in a sweep."""
     if measurement.training is not None and measurement.training.unit == "epoch":
         return measurement.training.median_ns
     step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
