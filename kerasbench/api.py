@@ -197,9 +197,8 @@ def _measured(
 ) -> Kind | Machines:
     """Measure names and files, or where there may be rows, one live model; raise ResultsError if nothing was saved."""
     if rows is None and live.is_model(scenarios):
-        raise UsageError(
-            "only run() and fastest() take a model object: save it, model.save('mine.keras'), and name the file here"
-        )
+        remedy = "save it, model.save('mine.keras'), and name the file here"
+        raise UsageError(f"only run() and fastest() take a model object: {remedy}")
     asked = settings.settings(command, options, **arguments)
     with live.with_live_model(asked, scenarios, asked.data if rows is None else rows) as whole:
         results = measure(command, whole)

@@ -173,9 +173,8 @@ def finish_machines(machines: "Machines") -> int:
         named = [python for python in asked.python if python.partition("=")[0].rpartition(":")[0] in hosts]
         options += [f"--python={python}" for python in dict.fromkeys([*named, *machines.interpreters])]
         # By what was asked here: a machine's record says of itself what it likes.
-        _say_how_to_go_on(
-            Path(asked.results), asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust), *options
-        )
+        config = ModelConfig(custom=asked.custom, trust=asked.trust)
+        _say_how_to_go_on(Path(asked.results), asked.scenarios, config, *options)
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED
     failures = any(brief.summary.failures for brief in machines.briefs)
