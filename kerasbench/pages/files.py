@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
+from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
@@ -99,21 +100,21 @@ def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path,
 def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     machines: dict[object, _MachineIndex] = {}
+    parts = ["# Results by machine", EXPLANATION]
 
-    def drawn() -> Iterator[Run]:  # one at a time: a hundred long runs at once would not fit into memory
-        for data, record in records(place, tell):
+    # One run at a time, and one machine: a hundred long runs at once would not fit into memory.
+    def drawn(of_machine: Iterable[tuple[Path, Run]]) -> Iterator[Run]:
+        for data, record in of_machine:
             findings = Findings.of(record)
             pages.update(_of_run(findings, data))
             machines.setdefault(record.machine.identity, _MachineIndex(record.machine)).add(findings, data)
             yield from plain(record)
 
-    merged = {record.machine.identity: record for record in merge_by_machine(drawn())}
-    if place.is_dir():
-        parts = ["# Results by machine", EXPLANATION]
-        for identity, index in machines.items():
-            parts += index.drawn(Findings.of(merged[identity]) if identity in merged else None, place, pages)
-        pages[place / INDEX] = "\n\n".join([*parts, MADE]) + "\n"
-    return pages
+    for identity, of_machine in groupby(records(place, tell, by_machine=True), lambda read: read[1].machine.identity):
+        merged = merge_by_machine(drawn(of_machine))
+        if place.is_dir():
+            parts += machines[identity].drawn(Findings.of(merged[0]) if merged else None, place, pages)
+    return pages | ({place / INDEX: "\n\n".join([*parts, MADE]) + "\n"} if place.is_dir() else {})
 
 
 EXPLANATION = (

@@ -18,6 +18,7 @@ import msgspec
 
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, read_plain, replace
+from kerasbench.host import Machine
 from kerasbench.protocol.columns import Options
 from kerasbench.results import upgrade
 from kerasbench.results.checks import NUMBERS, problems
@@ -186,6 +187,19 @@ class _Version(msgspec.Struct):
     schema: int  # says how to read the others: nothing else is built of a file that is not a result
 
 
+class _Of(msgspec.Struct):
+    machine: Machine
+
+
+def _machine_of(file: Path) -> object:
+    """Tell files of a machine from those of others without reading what was measured; None for what cannot be read."""
+    try:
+        head = read_plain(file, MAX_FILE_BYTES).partition(b"\n")[0]  # data are one line, too
+        return msgspec.json.decode(head, type=_Of).machine.identity
+    except (OSError, ResultsError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return None
+
+
 def _decoded(content: bytes, file: Path) -> Run:
     schema = msgspec.json.decode(content, type=_Version).schema
     if schema == upgrade.OLDER:
@@ -221,13 +235,22 @@ def refuse_damaged(file: Path, why: ResultsError) -> None:
     complain(f"{why}; skipped")
 
 
-def records(place: Path, tell: Tell = refuse_damaged, newest_first: bool = False) -> Iterator[tuple[Path, Run]]:
-    """Read a folder's files, or the one that is named; raise ResultsError where nothing can be read."""
+def records(
+    place: Path, tell: Tell = refuse_damaged, newest_first: bool = False, by_machine: bool = False
+) -> Iterator[tuple[Path, Run]]:
+    """Read a folder's files, or the one that is named; raise ResultsError where nothing can be read.
+
+    ``by_machine``: those of a machine beside each other, so that they may be forgotten before the next one's.
+    """
     if not place.is_dir():
         yield place, load(place)
         return
     any_read = False
-    for listed in result_files(place)[:: -1 if newest_first else 1]:
+    files = result_files(place)[:: -1 if newest_first else 1]
+    if by_machine:
+        order: dict[object, int] = {}  # in which machines first come
+        files.sort(key=lambda file: order.setdefault(_machine_of(file), len(order)))
+    for listed in files:
         file = listed if listed.exists() else listed.with_suffix(".json")  # its run has ended meanwhile
         try:
             record = load(file)
