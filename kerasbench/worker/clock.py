@@ -1,7 +1,4 @@
-"""When to read the clock while a model trains: calibration and warm-up, then slices (of K steps) in turns.
-
-These clocks never read the time: they are told of it.
-"""
+"""Calibration and warm-up of training, then slices (of K steps) in turns, by clocks which are told of the time."""
 
 import itertools
 import math
@@ -10,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Samples, Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker.usage import Meter, Reading
@@ -70,7 +66,7 @@ class WarmUpClock:
         steps_per_epoch: int | None,
         sync_ns: int,
         asynchronous: bool = False,
-        steps_per_execution: int = 1,
+        executed: int = 1,
     ) -> None:
         self._protocol = protocol
         self._asynchronous = asynchronous
@@ -80,7 +76,7 @@ class WarmUpClock:
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None  # the step and the time at which the open slice began
         self._warming: list[float] = []  # step times of the slices since K is fixed
-        self.execution = 1 if steps_per_epoch is None else steps_per_execution  # steps from one that `fit` tells of
+        self.execution = 1 if steps_per_epoch is None else executed  # steps from one that `fit` tells of
         # The last one that it tells of in an epoch. None: epochs are counted, not steps.
         self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.execution * self.execution
         self.steps_per_slice = protocol.steps_per_slice or self.execution  # K
@@ -164,10 +160,6 @@ class Pace:
         if unit_ns > SLOWEST_NS:
             return 0
         return 1 if unit_ns > SLOW_NS else max(least, math.ceil(self.settle_ns / unit_ns))
-
-
-def settle_ns(device: Device) -> int:
-    return SETTLE_NS if device.platform == CPU else SETTLE_GPU_NS
 
 
 def granted(turns: int, turn: Turn = FIRST) -> Ask:

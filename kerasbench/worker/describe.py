@@ -19,10 +19,7 @@ COUNTED_SAMPLES = 8  # in the batch that is counted: products grow in proportion
 
 
 class DeferredModule(ModuleType):
-    """Imports a package once something of it is used; importlib's LazyLoader does so at once before Python 3.12.
-
-    A description must not pay for keras where a file only uses it inside functions.
-    """
+    """Imports a package once something of it is used, unlike importlib's LazyLoader before Python 3.12."""
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__") and attribute != "__path__":  # what the import system asks of any module

@@ -1,7 +1,4 @@
-"""A saved model: what its file says of itself, and loading it by Keras in safe mode; each failure in one sentence.
-
-A file that claims to unpack into far more than it is, or outside of itself, is refused before Keras opens it.
-"""
+"""A saved model: what its file says of itself, and loading it by Keras in safe mode; each failure in one sentence."""
 
 import json
 import lzma

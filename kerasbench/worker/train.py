@@ -114,11 +114,8 @@ class StepBegin(Hooks):
 
 @contextmanager
 def batch_of_loss(runner: Runner) -> Iterator[list[Batch]]:
-    """Note what the loss is computed from, last of the list, in the step that is traced or run meanwhile.
-
-    Compiled backends call Python only while they trace; on torch this costs that one step a microsecond. A step of the
-    model's own may compute no loss by this method: then the rows as they are fed.
-    """
+    """Note what the loss is computed from, last of the list, in the step that is traced or run meanwhile."""
+    # A step of the model's own may compute no loss by this method: then the rows as they are fed.
     rows, compute_loss = runner.feed.first_batch, runner.model.compute_loss
     batches = [Batch(describe(rows.x), describe(rows.y))]
 
@@ -162,10 +159,9 @@ Sized = Callable[[Callable[[], int]], Sizes]  # has one unit measured, which ret
 
 
 def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) -> tuple[Learning, list[Step], Sizes]:
-    """Train as many steps as all columns do and evaluate, so that backends can be compared by what they learned.
+    """Train as many steps as all columns do, in the given order, and evaluate, to compare what backends learned.
 
-    In the given order: every backend shuffles with its own generator. Return also the steps after the first, by which
-    parity is judged, and the sizes that follow from them. ``brief``: train these alone, where a step's cost is asked.
+    Return also the steps after the first, by which parity is judged, and their sizes; ``brief``: train these alone.
     """
     feed = runner.feed
     before = _evaluate(runner, feed.first_batch)
