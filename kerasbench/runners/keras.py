@@ -95,11 +95,10 @@ class KerasRunner(WithKeras):
         if scenario.trains and not getattr(model, "compiled", False):
             cause = "build() must return a compiled Keras model: call model.compile(...) before `return model`"
             raise ScenarioError(cause)
-        stateful = [layer.name for layer in model._flatten_layers() if getattr(layer, "stateful", False)]
-        if stateful:
-            raise ScenarioError(
-                f"{stateful[0]} is stateful, so it takes one batch size alone: build it with stateful=False"
-            )
+        for layer in model._flatten_layers():
+            if getattr(layer, "stateful", False):
+                cause = f"{layer.name} is stateful, so it takes one batch size alone"
+                raise ScenarioError(f"{cause}: build it with stateful=False")
         if model.run_eagerly:
             raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
         make_weights(model, feed)

@@ -72,7 +72,6 @@ def random_layers(layers: Layers) -> list[Any]:
 
 
 def _amounts(layer: Any) -> dict[str, float]:
-    """Return the layer's amounts of randomness that are numbers, by name."""
     if _is_model(layer):
         return {}
     amounts = {name: getattr(layer, name, None) for name in RANDOM_AMOUNTS}

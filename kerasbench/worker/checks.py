@@ -20,8 +20,6 @@ from kerasbench.text import format_ranges
 
 CUDA_LIBRARY = "libcuda.so.1"  # of the driver; a framework that uses CUDA has loaded it
 
-MALLINFO = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
-
 # How far an output may lie from that of another way to predict, as a share of the largest: what compiles otherwise sums
 # in another order, and rounds otherwise.
 CALLED_FULL, CALLED_ROUNDED, TINY = 1e-3, 1e-1, 1e-6
@@ -30,7 +28,7 @@ OUTPUT_NUMBERS = 64  # of each output: enough to see another computation, few en
 
 
 class _Mallinfo(ctypes.Structure):  # malloc.h
-    _fields_ = tuple((name, ctypes.c_int) for name in MALLINFO)
+    _fields_ = (("before", 3 * ctypes.c_int), ("hblks", ctypes.c_int), ("after", 6 * ctypes.c_int))
 
 
 def visible_cards(device: Device) -> list[str]:

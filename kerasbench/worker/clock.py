@@ -53,11 +53,10 @@ def refill_ns(slices: Sequence[Slice]) -> float:
 
 
 class WarmUpClock:
-    """Find K, unless the protocol has it, and warm up in slices of K steps.
+    """Find K, unless the protocol has it, and warm up in slices of K steps, whole executions.
 
-    K doubles until a slice is long enough, twice in a row, or fills an epoch. ``sync_ns`` is what a reading with its
-    synchronisation costs on an idle device. On an ``asynchronous`` device that drains a queue; refilling it, too, is to
-    be a small part of a slice. `fit` tells of the first step of each execution alone: slices are whole executions.
+    K doubles until a slice is long enough, twice in a row, or fills an epoch. A reading costs ``sync_ns`` on an idle
+    device; on an ``asynchronous`` one it drains a queue, and to refill that is to be a small part of a slice.
     """
 
     def __init__(
@@ -186,11 +185,10 @@ class State(Enum):
 
 
 class SliceClock:
-    """Warm up, then measure slices of K steps, each in its turn. None crosses an epoch's end or has its first step.
+    """Warm up, then measure slices of K steps, each in its turn. None crosses an epoch's end or has its first step."""
 
-    How much a slice discards follows from the slice before it. The first one discards K steps: while others warm up
-    (not ``alone``), steps take longer than in turns. ``least``: how many are discarded however quick they are.
-    """
+    # How much a slice discards, at least ``least``, follows from the slice before it. The first one discards K steps:
+    # while others warm up (not ``alone``), steps take longer than in turns.
 
     def __init__(self, warmup: WarmUpClock, pace: Pace, least: int = LEAST_STEPS, alone: bool = False) -> None:
         self._pace = pace

@@ -9,7 +9,7 @@ from typing import Any
 from kerasbench import backends
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import TrialFailure
-from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, ModelConfig
+from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
@@ -34,26 +34,23 @@ def describe_each(request: DescribeRequest) -> list[Description]:
     descriptions = []
     for file in request.files:
         try:
-            descriptions.append(describe(Path(file), request.model_config))
+            resolved = resolve(Path(file), request.model_config)
+            scenario = resolved.scenario
+            description = Description(
+                name=resolved.name,
+                title=resolved.text.partition("\n")[0],
+                text=resolved.text,
+                source=scenario.source,
+                parameters=scenario.parameters,
+                learnable=scenario.learnable,
+                scalable=scenario.scalable,
+                kind=scenario.kind,
+                workloads=[_workload(scenario, workload) for workload in scenario.workloads],
+            )
         except Exception as error:
             raise TrialFailure(failure_of(error, PHASE, file)) from error
+        descriptions.append(description)
     return descriptions
-
-
-def describe(file: Path, config: ModelConfig = NOTHING) -> Description:
-    resolved = resolve(file, config)
-    scenario = resolved.scenario
-    return Description(
-        name=resolved.name,
-        title=resolved.text.partition("\n")[0],
-        text=resolved.text,
-        source=scenario.source,
-        parameters=scenario.parameters,
-        learnable=scenario.learnable,
-        scalable=scenario.scalable,
-        kind=scenario.kind,
-        workloads=[_workload(scenario, workload) for workload in scenario.workloads],
-    )
 
 
 def _workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:

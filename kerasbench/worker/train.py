@@ -211,15 +211,14 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
 
 
 def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
-    feed = runner.feed
-    if counts_epochs(feed.workload.steps):
-        clock, history = _measure(runner, feed.train, pace, ask, pace.protocol, None)
-    else:
+    feed, rows, full_steps = runner.feed, runner.feed.train, None
+    if not counts_epochs(feed.workload.steps):
         # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
         if runner.callbacks and len(feed.validation):
             _evaluate(runner, feed.validation)  # compiles what the end of an epoch would, between slices
-        full_steps = len(feed.train) // feed.batch
-        clock, history = _measure(runner, feed.train[: full_steps * feed.batch], pace, ask, pace.protocol, full_steps)
+        full_steps = len(rows) // feed.batch
+        rows = rows[: full_steps * feed.batch]
+    clock, history = _measure(runner, rows, pace, ask, pace.protocol, full_steps)
     _last_loss(history)
     return clock
 
