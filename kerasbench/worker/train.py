@@ -69,10 +69,9 @@ class StepWindow(_Window):
 
 
 class EpochWindow(_Window):
-    """Measure slices of whole epochs, each from its first step to that of the next one.
+    """Measure slices of whole epochs, each from its first step to that of the next one, where it waits for its turn.
 
-    The wait for a turn is there too, not at ``on_epoch_begin``: what fed the epoch before is dropped between the two,
-    and after a wait TensorFlow often takes a long time for that (docs/how-it-works.md, "TensorFlow's late epochs").
+    After a wait at ``on_epoch_begin`` TensorFlow drops late what fed the last (docs/make-it-faster.md, "Late epochs").
     """
 
     _epoch = 0

@@ -134,10 +134,7 @@ def clock_of(steps_per_epoch: int | None, settle_ms: int = 20, least: int = 2, a
 
 
 class Training:
-    """Plays ``fit`` to a clock until it has had its turns: ``events`` tell in which epoch and before which step.
-
-    While it warms up beside others, a step takes ``warm_up_ms``.
-    """
+    """Plays ``fit`` to a clock until it has had its turns: ``events`` tell in which epoch and before which step."""
 
     def __init__(self, clock: SliceClock, turns: int, step_ms: float = 10, warm_up_ms: float | None = None) -> None:
         self.clock, self.step_ms, self.warm_up_ms = clock, step_ms, warm_up_ms or step_ms
