@@ -36,7 +36,7 @@ from kerasbench.runners.feed import Feed, prepare
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import Workload, load
 from kerasbench.worker import train
-from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock, granted, settle_ns
+from kerasbench.worker.clock import SETTLE_NS, Pace, SliceClock, WarmUpClock, granted
 from kerasbench.worker.failure import refuse_other_frameworks
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
@@ -115,12 +115,12 @@ class EveryOther(train.EpochSpans):
 
 def steps_of(runner: KerasRunner, protocol: Protocol) -> SliceClock:
     """Measure slices of steps as a trial by itself does, and return their clock."""
-    return train.measure_steps(runner, Pace(protocol, runner.wait, settle_ns(CPU)), granted(SLICES))
+    return train.measure_steps(runner, Pace(protocol, runner.wait, SETTLE_NS), granted(SLICES))
 
 
 def short_epochs(runner: KerasRunner, protocol: Protocol) -> Samples:
     """Measure slices of short epochs as a trial by itself does."""
-    return train.measure_epochs(runner, Pace(protocol, runner.wait, settle_ns(CPU)), granted(SHORT_SLICES))
+    return train.measure_epochs(runner, Pace(protocol, runner.wait, SETTLE_NS), granted(SHORT_SLICES))
 
 
 def epochs_study(runner: KerasRunner, workload: Workload) -> None:

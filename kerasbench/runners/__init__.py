@@ -1,7 +1,4 @@
-"""What a column runs in its child: a Keras model, or what stands in its place. Phases know a model by this alone.
-
-The parent may import this module too: frameworks and NumPy are imported inside methods alone.
-"""
+"""What a column runs in its child: a Keras model, or what stands in its place. The parent may import this, too."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,10 +22,7 @@ Adjust = Callable[[Any], None]  # sets what was chosen on a Keras model; raises 
 
 
 class Hooks:
-    """What hears of a `fit`, in the main thread. Their names and arguments are those of Keras' callbacks.
-
-    None hears of the end of a step: for one that did, Keras would wait for every step on torch and JAX.
-    """
+    """Hear of a `fit`, as Keras' callbacks; not of a step's end, for which Keras would wait on torch and JAX."""
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None: ...
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None: ...

@@ -112,17 +112,15 @@ def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synt
     dataset = scenario.dataset(workload)
     if whole:
         rows = draw(dataset, workload.train + workload.validation + workload.test, seed, kind)
-        draws = check_pipeline(workload, rows)
         train, others = rows[: workload.train], rows[workload.train :]
         validation, test = others[: workload.validation], others[workload.validation :]
-        return Feed(workload, train, validation, test, scenario.class_weight, draws)
-    count = pool_samples(workload, draw(dataset, 1, seed, "synthetic").row_bytes)
-    test_samples = workload.test if workload.test_each_epoch else min(workload.test, evaluated_samples(workload))
-    rows = draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind)
-    draws = check_pipeline(workload, rows)
-    train, unseen = rows[:count], rows[count:]
-    validation, test = train.repeated(workload.validation), unseen.repeated(test_samples)
-    return Feed(workload, train, validation, test, scenario.class_weight, draws)
+    else:
+        count = pool_samples(workload, draw(dataset, 1, seed, "synthetic").row_bytes)
+        test_samples = workload.test if workload.test_each_epoch else min(workload.test, evaluated_samples(workload))
+        rows = draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind)
+        train, unseen = rows[:count], rows[count:]
+        validation, test = train.repeated(workload.validation), unseen.repeated(test_samples)
+    return Feed(workload, train, validation, test, scenario.class_weight, check_pipeline(workload, rows))
 
 
 def evaluated_samples(workload: Workload) -> int:

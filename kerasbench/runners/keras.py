@@ -95,11 +95,10 @@ class KerasRunner(WithKeras):
         if scenario.trains and not getattr(model, "compiled", False):
             cause = "build() must return a compiled Keras model: call model.compile(...) before `return model`"
             raise ScenarioError(cause)
-        stateful = [layer.name for layer in model._flatten_layers() if getattr(layer, "stateful", False)]
-        if stateful:
-            raise ScenarioError(
-                f"{stateful[0]} is stateful, so it takes one batch size alone: build it with stateful=False"
-            )
+        for layer in model._flatten_layers():
+            if getattr(layer, "stateful", False):
+                cause = f"{layer.name} is stateful, so it takes one batch size alone"
+                raise ScenarioError(f"{cause}: build it with stateful=False")
         if model.run_eagerly:
             raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
         make_weights(model, feed)
@@ -120,7 +119,10 @@ class KerasRunner(WithKeras):
 
         if not scenario.keeps_weights:
             share_weights(model, self.request.seed)
-        self.overrides = [name for name in OVERRIDES if is_own(getattr(type(model), name, None))]
+        methods = {name: getattr(type(model), name, None) for name in OVERRIDES}
+        self.overrides = [
+            name for name, method in methods.items() if method and not method.__module__.startswith("keras.")
+        ]
         self.generate = scenario.generate and partial(scenario.generate, model)
         self.predict_on_batch = model.predict_on_batch
         self.callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
@@ -220,17 +222,13 @@ class KerasRunner(WithKeras):
         return best
 
     def shuffle_ns(self, rows: int, few: int, batch: int) -> int | None:
-        """None of a pipeline, which has an order of its own.
-
-        Keras draws it before an epoch's first batch, with what `fit` uses for arrays; the rows are of one byte, so that
-        only their order costs. The quickest of several counts: what else the machine does makes it longer.
-        """
+        """Keras draws it before an epoch's first batch, by what `fit` uses for arrays; the quickest draws count."""
         if self.feed.workload.feed is not None:
             return None
         from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 
         def begin_ns(count: int) -> int:
-            x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))
+            x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))  # of one byte, so that only their order costs
             adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
             began_ns = time.perf_counter_ns()
             next(iter(getattr(adapter, ITERATORS[self.keras.config.backend()])()))
@@ -272,7 +270,3 @@ class KerasRunner(WithKeras):
             gone += int(np.count_nonzero((first < VANISHING) & (lived != 0)))
             total += first.size
         return gone / total if total else None
-
-
-def is_own(step: Any) -> bool:
-    return step is not None and not step.__module__.startswith("keras.")

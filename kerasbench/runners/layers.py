@@ -1,7 +1,4 @@
-"""What Keras layers say of themselves: which draw random numbers, which kinds there are, how recurrent ones compute.
-
-All of it for layers, as ``Runner.layers`` has them: the model itself may be among them.
-"""
+"""What a model and its layers say of themselves: their random numbers, their kinds, how recurrent ones compute."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,11 +18,9 @@ Layers = Sequence[Any]
 
 @contextmanager
 def recurrent_code(layers: Layers) -> Iterator[dict[str, str]]:
-    """Note, by kind, which code computes recurrent layers in the step that runs meanwhile.
+    """Note, by kind, which code computes recurrent layers meanwhile: Keras decides at each call (``use_cudnn="auto"``).
 
-    By cuDNN, by other code of the backend, or by Keras' own loop over time: Keras decides at each call
-    (``use_cudnn="auto"``) and says nothing. So its functions are replaced by ones that take notes. They are not public:
-    where they are not found, nothing is noted.
+    It says nothing, so its functions, if they are found, are replaced by ones that take notes.
     """
     names = {name.lower() for name in _class_names(layers)}
     functions = sys.modules.get("keras.src.backend")
@@ -77,7 +72,6 @@ def random_layers(layers: Layers) -> list[Any]:
 
 
 def _amounts(layer: Any) -> dict[str, float]:
-    """Return the layer's amounts of randomness that are numbers, by name."""
     if _is_model(layer):
         return {}
     amounts = {name: getattr(layer, name, None) for name in RANDOM_AMOUNTS}

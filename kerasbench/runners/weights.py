@@ -53,11 +53,7 @@ def share_weights(model: Any, seed: int) -> None:
 
 
 def is_drawn(origin: Origin, dtype: str, dimensions: int) -> bool:
-    """Tell whether a weight is to be drawn.
-
-    An unknown initializer may draw random numbers, or give what is no noise, such as an LSTM's bias: of what it makes,
-    matrices are drawn, because they are mostly random, and what has fewer dimensions is left.
-    """
+    """Of an unknown initializer, matrices are drawn, as they are mostly random, but no vectors, as an LSTM's bias."""
     return "float" in dtype and (origin == "random" or (origin == "unknown" and dimensions > 1))
 
 

@@ -1,4 +1,1 @@
-"""What a child process runs.
-
-Imports native, backends, scenario, datasets, protocol and text, and nothing of the parent.
-"""
+"""What a child process runs: it imports nothing of the parent."""

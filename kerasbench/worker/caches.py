@@ -7,10 +7,7 @@ from pathlib import Path
 
 
 class CacheReads:
-    """Count which files that earlier processes have left in a folder of caches are read, by their time of last access.
-
-    Linux keeps it with ``relatime`` too, where it is older than the last change. None: it is not kept.
-    """
+    """Count which files of earlier processes are read, by their time of last access, which ``relatime`` keeps too."""
 
     def __init__(self, folder: str, patterns: Sequence[str]) -> None:
         files = (file for pattern in patterns for file in Path(folder).glob(pattern)) if folder else ()
@@ -20,7 +17,7 @@ class CacheReads:
         self._known = not self._files or keeps_access_times(folder)
 
     @property
-    def count(self) -> int | None:
+    def count(self) -> int | None:  # None: the system keeps no such time
         read = sum(file.exists() and file.stat().st_atime_ns > 0 for file in self._files)
         return read if self._known else None
 

@@ -1,10 +1,4 @@
-"""Proof that a trial ran as requested: on the device, with the options, and computing what other backends compute.
-
-- Cards and processors: which of them the process can see and may use.
-- Configuration: what was in force, against the options.
-- Placement: where weights, optimizer state and outputs live.
-- Parity: whether all ways to predict give the same.
-"""
+"""Proof that a trial ran as requested: on the device, with the options, and computing what other backends compute."""
 
 import ctypes
 import itertools
@@ -26,8 +20,6 @@ from kerasbench.text import format_ranges
 
 CUDA_LIBRARY = "libcuda.so.1"  # of the driver; a framework that uses CUDA has loaded it
 
-MALLINFO = ("arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost")
-
 # How far an output may lie from that of another way to predict, as a share of the largest: what compiles otherwise sums
 # in another order, and rounds otherwise.
 CALLED_FULL, CALLED_ROUNDED, TINY = 1e-3, 1e-1, 1e-6
@@ -36,15 +28,11 @@ OUTPUT_NUMBERS = 64  # of each output: enough to see another computation, few en
 
 
 class _Mallinfo(ctypes.Structure):  # malloc.h
-    _fields_ = tuple((name, ctypes.c_int) for name in MALLINFO)
+    _fields_ = (("before", 3 * ctypes.c_int), ("hblks", ctypes.c_int), ("after", 6 * ctypes.c_int))
 
 
 def visible_cards(device: Device) -> list[str]:
-    """Return the UUIDs of the cards that CUDA shows to this process, in the order of its numbers; of CUDA's device.
-
-    The driver itself is asked, so the answer is the same for every framework. A part of a card (MIG) has a UUID of its
-    own. The prefixes of NVML (``GPU-``, ``MIG-``) are left out. Empty without a driver, or if it does not answer.
-    """
+    """Return the UUIDs (without NVML's prefixes) of cards, or parts of them, that CUDA's driver shows, in its order."""
     if device.platform != CUDA:
         return []
     try:
@@ -71,15 +59,12 @@ def _call(function: Any, *arguments: Any) -> None:
 
 
 def of_process() -> dict[str, Any]:
-    """Return the fields of ``Resolved`` that no runner knows.
-
-    The allocator keeps what is freed if glibc has mapped nothing by itself, as it does with what is large.
-    """
+    """Return the fields of ``Resolved`` that no runner knows."""
     malloc = None
     if has_glibc():
         ask = ctypes.CDLL(None).mallinfo
         ask.restype = _Mallinfo
-        malloc = None if ask().hblks else "keep"
+        malloc = None if ask().hblks else "keep"  # where glibc has mapped nothing by itself, as it does what is large
     processors = format_ranges(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else ""
     return {"processors": processors, "malloc": malloc}
 
@@ -140,11 +125,7 @@ def _apart(expected: Any, array: Any) -> tuple[float, float]:
 
 
 def sample_outputs(runner: Runner) -> list[list[float]]:
-    """Return some numbers of each output of the first batch, evenly spread, by a model that was not trained here.
-
-    None of a model that predicts at random, by a layer of its own or by dropout that is always on: backends draw
-    different numbers.
-    """
+    """Return numbers of each output of the first batch, untrained; none if it is random, as backends draw their own."""
     feed, bound = runner.feed, rounding(runner)
     if runner.request.device.kind == CPU and bound == CALLED_FULL:
         bound = REPEATED

@@ -1,7 +1,4 @@
-"""When to read the clock while a model trains: calibration and warm-up, then slices (of K steps) in turns.
-
-These clocks never read the time: they are told of it.
-"""
+"""Calibration and warm-up of training, then slices (of K steps) in turns, by clocks which are told of the time."""
 
 import itertools
 import math
@@ -10,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Samples, Slice, Turn
 from kerasbench.protocol.requests import Protocol
 from kerasbench.worker.usage import Meter, Reading
@@ -57,11 +53,10 @@ def refill_ns(slices: Sequence[Slice]) -> float:
 
 
 class WarmUpClock:
-    """Find K, unless the protocol has it, and warm up in slices of K steps.
+    """Find K, unless the protocol has it, and warm up in slices of K steps, whole executions.
 
-    K doubles until a slice is long enough, twice in a row, or fills an epoch. ``sync_ns`` is what a reading with its
-    synchronisation costs on an idle device. On an ``asynchronous`` device that drains a queue; refilling it, too, is to
-    be a small part of a slice. `fit` tells of the first step of each execution alone: slices are whole executions.
+    K doubles until a slice is long enough, twice in a row, or fills an epoch. A reading costs ``sync_ns`` on an idle
+    device; on an ``asynchronous`` one it drains a queue, and to refill that is to be a small part of a slice.
     """
 
     def __init__(
@@ -70,7 +65,7 @@ class WarmUpClock:
         steps_per_epoch: int | None,
         sync_ns: int,
         asynchronous: bool = False,
-        steps_per_execution: int = 1,
+        executed: int = 1,
     ) -> None:
         self._protocol = protocol
         self._asynchronous = asynchronous
@@ -80,7 +75,7 @@ class WarmUpClock:
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None  # the step and the time at which the open slice began
         self._warming: list[float] = []  # step times of the slices since K is fixed
-        self.execution = 1 if steps_per_epoch is None else steps_per_execution  # steps from one that `fit` tells of
+        self.execution = 1 if steps_per_epoch is None else executed  # steps from one that `fit` tells of
         # The last one that it tells of in an epoch. None: epochs are counted, not steps.
         self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.execution * self.execution
         self.steps_per_slice = protocol.steps_per_slice or self.execution  # K
@@ -166,10 +161,6 @@ class Pace:
         return 1 if unit_ns > SLOW_NS else max(least, math.ceil(self.settle_ns / unit_ns))
 
 
-def settle_ns(device: Device) -> int:
-    return SETTLE_NS if device.platform == CPU else SETTLE_GPU_NS
-
-
 def granted(turns: int, turn: Turn = FIRST) -> Ask:
     """Return an ``Ask`` that grants so many turns at once, for slices without other columns."""
     left = itertools.repeat(turn, turns)
@@ -194,11 +185,10 @@ class State(Enum):
 
 
 class SliceClock:
-    """Warm up, then measure slices of K steps, each in its turn. None crosses an epoch's end or has its first step.
+    """Warm up, then measure slices of K steps, each in its turn. None crosses an epoch's end or has its first step."""
 
-    How much a slice discards follows from the slice before it. The first one discards K steps: while others warm up
-    (not ``alone``), steps take longer than in turns. ``least``: how many are discarded however quick they are.
-    """
+    # How much a slice discards, at least ``least``, follows from the slice before it. The first one discards K steps:
+    # while others warm up (not ``alone``), steps take longer than in turns.
 
     def __init__(self, warmup: WarmUpClock, pace: Pace, least: int = LEAST_STEPS, alone: bool = False) -> None:
         self._pace = pace

@@ -9,7 +9,7 @@ from typing import Any
 from kerasbench import backends
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import TrialFailure
-from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, ModelConfig
+from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
@@ -19,10 +19,7 @@ COUNTED_SAMPLES = 8  # in the batch that is counted: products grow in proportion
 
 
 class DeferredModule(ModuleType):
-    """Imports a package once something of it is used; importlib's LazyLoader does so at once before Python 3.12.
-
-    A description must not pay for keras where a file only uses it inside functions.
-    """
+    """Imports a package once something of it is used, unlike importlib's LazyLoader before Python 3.12."""
 
     def __getattr__(self, attribute: str) -> Any:
         if attribute.startswith("__") and attribute != "__path__":  # what the import system asks of any module
@@ -37,26 +34,23 @@ def describe_each(request: DescribeRequest) -> list[Description]:
     descriptions = []
     for file in request.files:
         try:
-            descriptions.append(describe(Path(file), request.model_config))
+            resolved = resolve(Path(file), request.model_config)
+            scenario = resolved.scenario
+            description = Description(
+                name=resolved.name,
+                title=resolved.text.partition("\n")[0],
+                text=resolved.text,
+                source=scenario.source,
+                parameters=scenario.parameters,
+                learnable=scenario.learnable,
+                scalable=scenario.scalable,
+                kind=scenario.kind,
+                workloads=[_workload(scenario, workload) for workload in scenario.workloads],
+            )
         except Exception as error:
             raise TrialFailure(failure_of(error, PHASE, file)) from error
+        descriptions.append(description)
     return descriptions
-
-
-def describe(file: Path, config: ModelConfig = NOTHING) -> Description:
-    resolved = resolve(file, config)
-    scenario = resolved.scenario
-    return Description(
-        name=resolved.name,
-        title=resolved.text.partition("\n")[0],
-        text=resolved.text,
-        source=scenario.source,
-        parameters=scenario.parameters,
-        learnable=scenario.learnable,
-        scalable=scenario.scalable,
-        kind=scenario.kind,
-        workloads=[_workload(scenario, workload) for workload in scenario.workloads],
-    )
 
 
 def _workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:

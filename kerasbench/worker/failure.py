@@ -95,10 +95,8 @@ class HidingFinder:
 
 
 def refuse_other_frameworks(backend: str) -> None:
-    """Make every framework but one look as if it were not installed: Keras imports others for nothing, taking seconds.
-
-    They are hidden, not None in ``sys.modules``: Keras' Rescaling and its kin ask whether TensorFlow is in there.
-    """
+    """Make every framework but one look as if it were not installed: Keras imports others for nothing, in seconds."""
+    # Hidden, not None in sys.modules: Keras' Rescaling and its kin ask whether TensorFlow is in there.
     others = {backends.get(other).PACKAGE for other in backends.names()} - {backends.get(backend).PACKAGE}
     sys.meta_path[:] = [HidingFinder(finder, others) for finder in sys.meta_path]
 

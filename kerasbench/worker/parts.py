@@ -10,11 +10,7 @@ from kerasbench.worker.train import ENDLESS, StepWindow
 
 
 def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
-    """Measure a slice in each way in each turn: a machine which drifts hits them alike. The turn's slice is their sum.
-
-    The pace has the steps of a slice, which the steps' phase calibrated, and the workload's epochs have room for them.
-    None: the runner has no steps without a `fit`.
-    """
+    """Measure a slice of the pace's steps in each way in each turn: a machine which drifts hits them alike."""
     steps, feed = pace.protocol.steps_per_slice or 1, runner.feed
     full_steps = len(feed.train) // feed.batch
     rows = feed.train[: full_steps * feed.batch]
@@ -25,7 +21,7 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
         return None
 
     def of_fit(rows: Fed, turn: Turn) -> Slice:
-        warmup = WarmUpClock(warmed, full_steps, 0, steps_per_execution=runner.steps_per_execution)
+        warmup = WarmUpClock(warmed, full_steps, 0, executed=runner.steps_per_execution)
         clock = SliceClock(warmup, pace, alone=True)
         runner.fit(rows, StepWindow(runner, clock, pace, granted(1, turn)), ENDLESS, whole=bool(runner.callbacks))
         (slice_,) = clock.slices

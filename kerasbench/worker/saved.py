@@ -1,7 +1,4 @@
-"""A saved model: what its file says of itself, and loading it by Keras in safe mode; each failure in one sentence.
-
-A file that claims to unpack into far more than it is, or outside of itself, is refused before Keras opens it.
-"""
+"""A saved model: what its file says of itself, and loading it by Keras in safe mode; each failure in one sentence."""
 
 import json
 import lzma
@@ -184,7 +181,6 @@ def _parsed(file: Path, content: str | bytes) -> dict[str, Any]:
 
 
 def _inputs(config: dict[str, Any]) -> Iterator[Spec]:
-
     def open_shape(batched: list[int | None]) -> tuple[int | None, ...]:
         return tuple(None if size is None else int(size) for size in batched[1:])
 
@@ -239,8 +235,9 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
             raise TrialFailure(Failure(Code.OOM, cause, remedy, own_limit=True)) from error
         raise explained(error, file, model_outline, keras.__version__) from error
     if model_outline.compiled and not model.compiled:
-        cause = "it has a compile() of its own, which Keras does not repeat"
-        raise ModelError(f"{file.name}: {cause}: use a scenario file")
+        raise ModelError(
+            f"{file.name}: it has a compile() of its own, which Keras does not repeat: use a scenario file"
+        )
     if model.run_eagerly:
         cause = "it was compiled with run_eagerly, which cannot be measured"
         raise ModelError(f"{file.name}: {cause}: compile it without, and save it again")

@@ -69,10 +69,9 @@ class StepWindow(_Window):
 
 
 class EpochWindow(_Window):
-    """Measure slices of whole epochs, each from its first step to that of the next one.
+    """Measure slices of whole epochs, each from its first step to that of the next one, where it waits for its turn.
 
-    The wait for a turn is there too, not at ``on_epoch_begin``: what fed the epoch before is dropped between the two,
-    and after a wait TensorFlow often takes a long time for that (docs/how-it-works.md, "TensorFlow's late epochs").
+    After a wait at ``on_epoch_begin`` TensorFlow drops late what fed the last (docs/make-it-faster.md, "Late epochs").
     """
 
     _epoch = 0
@@ -114,11 +113,8 @@ class StepBegin(Hooks):
 
 @contextmanager
 def batch_of_loss(runner: Runner) -> Iterator[list[Batch]]:
-    """Note what the loss is computed from, last of the list, in the step that is traced or run meanwhile.
-
-    Compiled backends call Python only while they trace; on torch this costs that one step a microsecond. A step of the
-    model's own may compute no loss by this method: then the rows as they are fed.
-    """
+    """Note what the loss is computed from, last of the list, in the step that is traced or run meanwhile."""
+    # A step of the model's own may compute no loss by this method: then the rows as they are fed.
     rows, compute_loss = runner.feed.first_batch, runner.model.compute_loss
     batches = [Batch(describe(rows.x), describe(rows.y))]
 
@@ -162,10 +158,9 @@ Sized = Callable[[Callable[[], int]], Sizes]  # has one unit measured, which ret
 
 
 def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) -> tuple[Learning, list[Step], Sizes]:
-    """Train as many steps as all columns do and evaluate, so that backends can be compared by what they learned.
+    """Train as many steps as all columns do, in the given order, and evaluate, to compare what backends learned.
 
-    In the given order: every backend shuffles with its own generator. Return also the steps after the first, by which
-    parity is judged, and the sizes that follow from them. ``brief``: train these alone, where a step's cost is asked.
+    Return also the steps after the first, by which parity is judged, and their sizes; ``brief``: train these alone.
     """
     feed = runner.feed
     before = _evaluate(runner, feed.first_batch)
@@ -215,15 +210,14 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
 
 
 def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
-    feed = runner.feed
-    if counts_epochs(feed.workload.steps):
-        clock, history = _measure(runner, feed.train, pace, ask, pace.protocol, None)
-    else:
+    feed, rows, full_steps = runner.feed, runner.feed.train, None
+    if not counts_epochs(feed.workload.steps):
         # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
         if runner.callbacks and len(feed.validation):
             _evaluate(runner, feed.validation)  # compiles what the end of an epoch would, between slices
-        full_steps = len(feed.train) // feed.batch
-        clock, history = _measure(runner, feed.train[: full_steps * feed.batch], pace, ask, pace.protocol, full_steps)
+        full_steps = len(rows) // feed.batch
+        rows = rows[: full_steps * feed.batch]
+    clock, history = _measure(runner, rows, pace, ask, pace.protocol, full_steps)
     _last_loss(history)
     return clock
 

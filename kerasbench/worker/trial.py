@@ -1,7 +1,4 @@
-"""One trial, phase by phase, from the import of the backend to the proof of what it ran on.
-
-``begin`` makes the model. Then come the phases that ``phases_of`` chooses, in this order.
-"""
+"""One trial: ``begin`` makes the model; then come the phases that ``phases_of`` chooses, in the order given there."""
 
 import dataclasses
 import importlib
@@ -25,7 +22,7 @@ from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_
 from kerasbench.scenario import Workload, require_unchanged
 from kerasbench.worker import checks, predict, train
 from kerasbench.worker.caches import CacheReads
-from kerasbench.worker.clock import Ask, Pace, SliceClock, settle_ns
+from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, Ask, Pace, SliceClock
 from kerasbench.worker.failure import own_step, refuse_other_frameworks
 from kerasbench.worker.parts import measure_parts
 from kerasbench.worker.pipe import Pipe
@@ -83,8 +80,9 @@ class Bench:
 
     @property
     def pace(self) -> Pace:
-        device = self.request.device
-        return Pace(self.request.protocol, self.runner.wait, settle_ns(device), self.meter, device.kind == GPU)
+        on_gpu = self.request.device.kind == GPU
+        settle_ns = SETTLE_GPU_NS if on_gpu else SETTLE_NS
+        return Pace(self.request.protocol, self.runner.wait, settle_ns, self.meter, on_gpu)
 
     def leaves_out(self, stage: str) -> bool:
         return self.sizes is not None and stage in self.sizes.left_out
@@ -204,10 +202,7 @@ def first_prediction(trial: Bench) -> None:
 
 
 def first_steps(trial: Bench) -> None:
-    """Train one step by itself, and as many after it as the row's sizes say; fewer in a sweep and on random rows.
-
-    The case's first trial tells what they teach and compute: later ones repeat the step, if that, to see it compiled.
-    """
+    """Train one step, and as many as the row's sizes say: the case's first trial tells what they teach and compute."""
     runner, protocol = trial.runner, trial.request.protocol
     with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as trial.recurrent:
         trial.first_step_ns, first_loss, trial.batch = train.first_step(runner)

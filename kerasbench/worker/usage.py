@@ -1,7 +1,4 @@
-"""What a slice used: this process, other processes, and others on an NVIDIA card.
-
-A reading takes some ten microseconds (benchmarks/others_cost.py). The parent judges it (host/load.py).
-"""
+"""What a slice used, in readings of some ten microseconds (benchmarks/others_cost.py); host/load.py judges it."""
 
 import ctypes
 import dataclasses
@@ -158,11 +155,9 @@ class _Sample(ctypes.Structure):  # nvml.h, nvmlProcessUtilizationSample_t; perc
 def card_share_reader(
     uuid: str, others: Collection[int] | None, open_library: Callable[[str], Any] = ctypes.CDLL
 ) -> CardShare | None:
-    """Return a function that asks the driver (NVML) for others' use of that card; None: it does not say.
-
-    ``others`` were on it before the block: in a container nobody learns the number that NVML has for its own process,
-    so whoever comes later cannot be told from the block's columns. Untested on a GPU.
-    """
+    """Return a function that asks the driver (NVML) for others' use of that card; None: it does not say."""
+    # Others were on it before the block: in a container nobody learns NVML's number for its own process, so whoever
+    # comes later cannot be told from the block's columns. Untested on a GPU.
     if not uuid or others is None:
         return None
     if not others:

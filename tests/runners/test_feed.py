@@ -28,7 +28,6 @@ Batches = list[tuple[object, ...]]
 
 
 def in_batches(x: np.ndarray, y: np.ndarray, batch: int) -> Batches:
-    """A pipeline that does nothing but cut."""
     return [(x[start : start + batch], y[start : start + batch]) for start in range(0, len(x), batch)]
 
 
@@ -70,11 +69,6 @@ def test_validation_has_the_published_number_of_rows_and_the_published_protocol_
     assert len(np.unique(np.concatenate([rows.x for rows in parts]), axis=0)) == 1500
 
 
-def test_a_workload_s_own_pipeline_stands_in_for_the_arrays() -> None:
-    feed = made(Workload(train=64, batch=16, feed=lambda x, y, batch: in_batches(x + 1, y, batch)))
-    assert np.array_equal(feed.inputs(feed.train[:3]), feed.train.x[:3] + 1)
-
-
 @pytest.mark.parametrize("batch", [16, None])
 @pytest.mark.parametrize("pipeline", [None, in_batches])
 def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch: int | None, pipeline: Any) -> None:
@@ -101,8 +95,6 @@ def test_a_pipeline_that_makes_other_batches_than_announced_is_refused(pipeline:
 
 
 def test_processes_of_a_pipeline_must_be_forked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Others cannot import a scenario's file, and are started again for ever."""
-
     class Pool(Batches):
         use_multiprocessing = True
 

@@ -19,7 +19,7 @@ from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.runners import Hooks, keras
 from kerasbench.runners.feed import Feed, Rows
-from kerasbench.runners.keras import KerasRunner, is_own
+from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.worker.trial import adjust
 
@@ -193,7 +193,6 @@ def test_a_loss_may_be_zero_where_there_is_one() -> None:
     nothing = made(evaluate=Mock(return_value={"loss": 0.0}), loss=None)
     for model in (SimpleNamespace(**(vars(nothing) | {"loss": "mse"})), OfItsOwn(**vars(nothing))):
         assert built(scenario(model)).evaluate(ROWS) == 0
-    assert not is_own(SimpleNamespace(__module__="keras.src.trainers.trainer")) and not is_own(None)
 
 
 def test_floating_arrays_are_proven() -> None:

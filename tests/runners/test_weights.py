@@ -27,11 +27,10 @@ def test_where_a_first_value_comes_from(value: object, origin: str) -> None:
 
 
 def test_what_is_random_is_drawn_within_glorot_s_limit() -> None:
-    assert weights.is_drawn("random", "float32", 2) and weights.is_drawn("random", "bfloat16", 1)
-    assert weights.is_drawn("unknown", "float32", 2)
-    assert not weights.is_drawn("random", "uint32", 1)
-    assert not weights.is_drawn("given", "float32", 2)
-    assert not weights.is_drawn("unknown", "float32", 1)  # an LSTM's bias, whose forget gates begin with 1
+    for drawn in ("random", "float32", 2), ("random", "bfloat16", 1), ("unknown", "float32", 2):
+        assert weights.is_drawn(*drawn)
+    for left in ("random", "uint32", 1), ("given", "float32", 2), ("unknown", "float32", 1):  # an LSTM's bias
+        assert not weights.is_drawn(*left)
     for shape, fans in ((), 2), ((5,), 10), ((784, 10), 794), ((3, 3, 16, 32), 9 * 48), ((2, 3, 3, 1, 1), 36):
         assert weights.glorot_limit(shape) == pytest.approx(math.sqrt(6 / fans))
 

@@ -74,8 +74,6 @@ def test_a_difference_is_a_failure_that_names_both() -> None:
 
 ON_CPU = Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"])
 ON_GPU = Proof(["cuda:0"], ["cuda:0"], ["cuda:0"], ["cuda:0"])
-
-
 STRAYS = [
     (device, Proof(**(vars(proof) | {part: [*getattr(proof, part), stray]})), f"{part} on {stray}")
     for part in ("weights", "optimizer", "output", "runtime")

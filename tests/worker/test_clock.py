@@ -51,7 +51,7 @@ def test_a_slice_has_100_ms_at_least(step_ms: float, steps_per_epoch: int, sync_
 
 @pytest.mark.parametrize(("executed", "epoch", "steps"), [(8, 5000, 64), (3, 5000, 96), (8, 70, 32), (32, 5000, 64)])
 def test_a_slice_is_of_whole_executions_that_fit_an_epoch(executed: int, epoch: int, steps: int) -> None:
-    warmup = WarmUpClock(Protocol(), epoch, sync_ns=1000, steps_per_execution=executed)
+    warmup = WarmUpClock(Protocol(), epoch, sync_ns=1000, executed=executed)
     run(warmup, 2 * MS, epoch)
     assert warmup.steps_per_slice == steps
     clock = SliceClock(warmup, Pace(Protocol(), lambda: None, 20 * MS))
@@ -134,10 +134,7 @@ def clock_of(steps_per_epoch: int | None, settle_ms: int = 20, least: int = 2, a
 
 
 class Training:
-    """Plays ``fit`` to a clock until it has had its turns: ``events`` tell in which epoch and before which step.
-
-    While it warms up beside others, a step takes ``warm_up_ms``.
-    """
+    """Plays ``fit`` to a clock until it has had its turns: ``events`` tell in which epoch and before which step."""
 
     def __init__(self, clock: SliceClock, turns: int, step_ms: float = 10, warm_up_ms: float | None = None) -> None:
         self.clock, self.step_ms, self.warm_up_ms = clock, step_ms, warm_up_ms or step_ms

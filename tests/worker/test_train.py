@@ -129,12 +129,6 @@ def test_a_synchronisation_costs_the_least_of_five(machine: Machine) -> None:
     assert (measure_sync_ns(synchronize), list(costs)) == (7, [])
 
 
-@pytest.mark.parametrize("name", ["StepWindow", "EpochWindow", "EpochSpans"])
-def test_no_clock_listens_to_the_end_of_a_step(name: str) -> None:
-    """One that did would have Keras wait for every step on torch and JAX."""
-    assert not hasattr(getattr(train, name), "on_train_batch_end")
-
-
 PACE = Pace(Protocol(slice_ns=1, steps_per_slice=2, warmup_slices=1), lambda: None, settle_ns=0)
 
 

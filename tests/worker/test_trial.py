@@ -95,7 +95,6 @@ def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.
 
 
 def test_losses_of_which_keras_shows_none_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Keras shows its tracker of the loss, which the model's own step has not updated."""
     scenario = SimpleNamespace(**RANDOM_ROWS)
     for loss in (0.0, 0.5):
         learns(monkeypatch, loss)

@@ -173,10 +173,6 @@ def test_what_a_helper_has_used_is_counted_when_it_is_gone_too() -> None:
     assert meter.read().cpu_ns >= began.cpu_ns
 
 
-# What others use of a card, asked of a driver's library that is made of a few functions. No card has seen it.
-
-
-NOT_FOUND = 6  # nvml.h, NVML_ERROR_NOT_FOUND
 UUID = "GPU-8f2a0b1c-1111-2222-3333-444455556666"
 
 
@@ -191,7 +187,7 @@ class Nvml:
 
     def nvmlDeviceGetHandleByUUID(self, uuid: bytes, card: Any) -> int:  # noqa: N802
         card._obj.value = 41
-        return 0 if uuid == UUID.encode() else NOT_FOUND
+        return 0 if uuid == UUID.encode() else usage.NOT_FOUND
 
     def nvmlDeviceGetProcessUtilization(self, card: Any, samples: Any, count: Any, since_us: Any) -> int:  # noqa: N802
         assert card.value == 41
@@ -200,7 +196,7 @@ class Nvml:
         count._obj.value = len(told)
         for sample, (pid, ms_ago, percent) in zip(samples, told, strict=False):
             sample.pid, sample.at_us, sample.multiprocessors = pid, now_us - 1_000 * ms_ago, percent
-        return 0 if told else NOT_FOUND
+        return 0 if told else usage.NOT_FOUND
 
 
 def watched(nvml: object, *others: int) -> usage.CardShare:
