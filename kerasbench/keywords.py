@@ -25,12 +25,7 @@ class SharedKeywords(TypedDict, total=False):
     wait: bool
 
 
-class RunKeywords(SharedKeywords, total=False):
-    suite: str
-    protocol: str
-    native: bool
-    warm_cache: bool
-    batch_size: int | None
+class TablesKeywords(SharedKeywords, total=False):
     quick: bool
     rounds: int | None
     rigorous: bool
@@ -38,10 +33,18 @@ class RunKeywords(SharedKeywords, total=False):
     dtype: Words
     env: Words
     fp32: Words
-    jit: Words
     malloc: Words
     steps_per_execution: Numbers
     threads: Numbers
+
+
+class RunKeywords(TablesKeywords, total=False):
+    suite: str
+    protocol: str
+    native: bool
+    warm_cache: bool
+    batch_size: int | None
+    jit: Words
     hosts: Words
     cluster: str
     insecure: bool
@@ -49,79 +52,39 @@ class RunKeywords(SharedKeywords, total=False):
     control: bool
 
 
-class SweepKeywords(SharedKeywords, total=False):
+class SweepKeywords(TablesKeywords, total=False):
     data: str
-    quick: bool
-    rounds: int | None
-    rigorous: bool
-    budget: str | float | None
-    dtype: Words
-    env: Words
-    fp32: Words
     jit: Words
-    malloc: Words
-    steps_per_execution: Numbers
-    threads: Numbers
     hosts: Words
     cluster: str
     insecure: bool
     control: bool
 
 
-class ExplainKeywords(SharedKeywords, total=False):
+class ExplainKeywords(TablesKeywords, total=False):
     data: str
     batch_size: int | None
-    quick: bool
-    rounds: int | None
-    rigorous: bool
-    budget: str | float | None
-    dtype: Words
-    env: Words
-    fp32: Words
-    malloc: Words
-    steps_per_execution: Numbers
-    threads: Numbers
     hosts: Words
     cluster: str
     insecure: bool
     control: bool
 
 
-class VersusKeywords(SharedKeywords, total=False):
+class VersusKeywords(TablesKeywords, total=False):
     data: str
     batch_size: int | None
-    quick: bool
-    rounds: int | None
-    rigorous: bool
-    budget: str | float | None
     threshold: str | float
-    dtype: Words
-    env: Words
-    fp32: Words
     jit: Words
-    malloc: Words
-    steps_per_execution: Numbers
-    threads: Numbers
     hosts: Words
     cluster: str
     insecure: bool
 
 
-class BisectKeywords(SharedKeywords, total=False):
+class BisectKeywords(TablesKeywords, total=False):
     data: str
     batch_size: int | None
-    quick: bool
-    rounds: int | None
-    rigorous: bool
-    budget: str | float | None
     threshold: str | float
-    dtype: Words
-    env: Words
-    fp32: Words
     jit: Words
-    malloc: Words
-    steps_per_execution: Numbers
-    threads: Numbers
 
 
 class FastestKeywords(SharedKeywords, total=False):

@@ -36,16 +36,19 @@ def type_of(name: str) -> str:
 
 
 def text() -> Iterator[str]:
-    """Yield the header, a class of what all functions take, and one for each of them."""
+    """Yield the header, classes of what all functions take and all that make tables, and one for each of them."""
     yield BEGINNING
     taken = {
         command: [name for name in settings.options_of(command) if name not in WRITTEN] for command in names.MEASURING
     }
-    shared = [name for name in taken[names.RUN] if name != "data" and all(name in of for of in taken.values())]
+    common = [name for name in taken[names.RUN] if name != "data" and all(name in taken[of] for of in names.TABLES)]
+    shared = [name for name in common if all(name in of for of in taken.values())]
     yield _class("Shared", "TypedDict", shared)
+    yield _class("Tables", "SharedKeywords", [name for name in common if name not in shared])
     for command, options in taken.items():
-        left_out = {*shared, *(["data"] if command in MODELS else [])}
-        yield _class(command.capitalize(), "SharedKeywords", [name for name in options if name not in left_out])
+        base, inherited = ("TablesKeywords", common) if command in names.TABLES else ("SharedKeywords", shared)
+        left_out = {*inherited, *(["data"] if command in MODELS else [])}
+        yield _class(command.capitalize(), base, [name for name in options if name not in left_out])
 
 
 def _class(name: str, base: str, options: Sequence[str]) -> str:
