@@ -1,7 +1,4 @@
-"""What the functions of ``api.py`` take by keyword alone, as types.
-
-Made by ``python docs/tools/keywords.py > kerasbench/keywords.py`` from the options in ``settings.py``; do not edit.
-"""
+"""What functions of ``api.py`` take. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,7 +22,7 @@ class SharedKeywords(TypedDict, total=False):
     wait: bool
 
 
-class TablesKeywords(SharedKeywords, total=False):
+class TablesKeywords(TypedDict, total=False):
     quick: bool
     rounds: int | None
     rigorous: bool
@@ -38,65 +35,56 @@ class TablesKeywords(SharedKeywords, total=False):
     threads: Numbers
 
 
-class RunKeywords(TablesKeywords, total=False):
+class MachinesKeywords(TypedDict, total=False):
+    hosts: Words
+    cluster: str
+    insecure: bool
+
+
+class RunKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     suite: str
     protocol: str
     native: bool
     warm_cache: bool
     batch_size: int | None
     jit: Words
-    hosts: Words
-    cluster: str
-    insecure: bool
     resume: bool
     control: bool
 
 
-class SweepKeywords(TablesKeywords, total=False):
+class SweepKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     data: str
     jit: Words
-    hosts: Words
-    cluster: str
-    insecure: bool
     control: bool
 
 
-class ExplainKeywords(TablesKeywords, total=False):
+class ExplainKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     data: str
     batch_size: int | None
-    hosts: Words
-    cluster: str
-    insecure: bool
     control: bool
 
 
-class VersusKeywords(TablesKeywords, total=False):
-    data: str
-    batch_size: int | None
-    threshold: str | float
-    jit: Words
-    hosts: Words
-    cluster: str
-    insecure: bool
-
-
-class BisectKeywords(TablesKeywords, total=False):
+class VersusKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     data: str
     batch_size: int | None
     threshold: str | float
     jit: Words
 
 
-class FastestKeywords(SharedKeywords, total=False):
+class BisectKeywords(SharedKeywords, TablesKeywords, total=False):
+    data: str
+    batch_size: int | None
+    threshold: str | float
+    jit: Words
+
+
+class FastestKeywords(SharedKeywords, MachinesKeywords, total=False):
     purpose: str
     tries: Words
     margin: str | float
     batch_size: int | None
     rounds: int | None
     budget: str | float | None
-    hosts: Words
-    cluster: str
-    insecure: bool
 
 
 class SoakKeywords(SharedKeywords, total=False):

@@ -150,7 +150,6 @@ class _MachineIndex:
                 self.lines[key] = (level, [*map(markdown.escape, [key, *answer]), link])
 
     def drawn(self, merged: Findings | None, folder: Path, pages: dict[Path, str]) -> list[str]:
-        """Return its part of the index, and put its charts among the pages."""
         unknown = "" if self.machine.identifier else " (perhaps several)"
         parts = [f"## {markdown.escape(self.machine.title + unknown)}"]
         if merged and (chart := charts.ratios(merged, title(merged))) is not None:

@@ -1,7 +1,4 @@
-"""HTML: one file with the page of one or more machines, and what a notebook shows of results.
-
-The file needs no network. All text is escaped; nothing in a result file is taken for markup.
-"""
+"""HTML that needs no network and escapes all text: a file of one or more machines, and what a notebook shows."""
 
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
@@ -107,7 +104,6 @@ def _navigation(sections: Sequence[tuple[str, Section]]) -> str:
 
 
 def _section(part: Section, place: str, level: int, as_image: bool = False) -> str:
-    """Return a section below its heading; a folded one opens by a click. ``place``: its anchor."""
     body = list(_body(part, place, as_image))
     if not part.title:
         return "\n".join([f'<div id="{place}">', *body, "</div>"])
@@ -179,7 +175,6 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
 
 
 def text(lines: Sequence[str]) -> str:
-    """Return what ``repr`` shows: the first lines, and how to see all."""
     shown = [blanked(line) for line in lines]
     if len(lines) <= LINES:
         return "\n".join(shown) or NOTHING
@@ -187,7 +182,6 @@ def text(lines: Sequence[str]) -> str:
 
 
 def notebook(drawn: Page) -> str:
-    """Return a page as HTML: its title, the first section with its chart, the rest folded."""
     parts = [f"<h3>{escaped(drawn.title)}</h3>"] if drawn.title else []
     for place, part in enumerate(drawn.sections, start=1):
         shown = part._replace(folded=part.folded or place > 1)

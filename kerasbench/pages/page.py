@@ -46,7 +46,6 @@ def whole(findings: Findings) -> Page:
 
 
 def head(findings: Findings) -> list[Words]:
-    """Return the machine and the versions, then the command, the date and for how long it was measured."""
     record = findings.record
     machine, versions = record.machine, versions_of(record)
     had = {package: listed(sorted(versions[package])) for package in PACKAGES if package in versions}

@@ -1,7 +1,4 @@
-"""What ``--json`` prints: flat lists of records. ``data.py`` and each mode fill them in.
-
-A contract: scripts rely on these names. A field may be added; one that changes its meaning, or goes, raises SCHEMA.
-"""
+"""What ``--json`` prints, a contract: a field may be added; one that changes its meaning, or goes, raises SCHEMA."""
 
 from typing import Any
 
@@ -210,7 +207,6 @@ class Document(Struct, frozen=True, kw_only=True):
         return data
 
     def add(self, other: "Document") -> None:
-        """Put what the lists of another have at the end of its own."""
         for name, entries in msgspec.structs.asdict(self).items():
             if isinstance(entries, list):
                 entries.extend(getattr(other, name))

@@ -1,8 +1,4 @@
-"""Charts as SVG: in the HTML page, and as files beside the pages of results and in README.
-
-A chart consists of parts, one below the other: a legend, a group of bars, a line of dots, an axis, a panel of lines.
-It is narrow, so that its text can be read on a phone.
-"""
+"""Charts as SVG, in the HTML page and as files: of parts, one below the other, narrow enough to be read on a phone."""
 
 import math
 import textwrap
@@ -115,7 +111,6 @@ def _parts(chart: sections.Chart) -> Iterator[Part]:
 
 
 def _legend(names: Sequence[tuple[str, sections.Look | str]], begin: float) -> Part:
-    """Return names beside what they look like, a dot or a colour, in as many rows as they need."""
     shapes, x, y = [], begin, 0.0
     for name, look in names:
         if x + 18 + _width(name) > WIDTH and x > begin:
@@ -299,7 +294,6 @@ def number(value: float) -> str:
 
 
 def number3(value: float) -> str:
-    """Return three significant digits, without an exponent."""
     return number(float(f"{value:.3g}"))
 
 

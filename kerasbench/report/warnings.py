@@ -96,7 +96,6 @@ def _where(places: Sequence[str], cases: Sequence[Case], called: Names) -> str:
 
 
 def _to_do(kind: WarningKind, example: Concern, findings: Findings) -> list[Inline]:
-    """Return what to do; a command is written out for the first case that it is about."""
     if kind is WarningKind.PAGES and example.columns:
         row = next(row for row in findings.summary.rows if row.label == example.row)
         command = f"kerasbench --scenario {row.scenario.name} --backend {example.columns[0].backend}"
