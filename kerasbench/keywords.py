@@ -1,4 +1,4 @@
-"""What functions of ``api.py`` take. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
+"""The keywords of ``api.py``. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path

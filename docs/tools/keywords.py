@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from kerasbench import names, settings
 
 BEGINNING = '''\
-"""What functions of ``api.py`` take. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
+"""The keywords of ``api.py``. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
