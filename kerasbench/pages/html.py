@@ -12,8 +12,8 @@ from kerasbench.pages.several import side_by_side
 from kerasbench.report import svg
 from kerasbench.report.sections import EMPTY, Cell, Link, Page, Section, Strong, Table, Typed, Words, inlines, number
 from kerasbench.report.svg import asset, escaped
-from kerasbench.report.words import SPELLED, multiple, names, three_digits, workload_of
-from kerasbench.text import blanked
+from kerasbench.report.words import SPELLED, multiple, names, three_digits
+from kerasbench.text import blanked, label
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -93,7 +93,9 @@ def all_numbers(findings: Findings) -> Section | None:
         cells = [EMPTY if value is None else Cell(three_digits(value), value) for value in values]
         over = EMPTY if line.ratio is None else Cell(multiple(line.ratio), line.ratio, ratio=line.ratio)
         metric = BY_NAME[line.metric].title + (f" ({line.unit})" if line.unit else "")
-        rows.append([*map(Cell, [workload_of(line), called[key], metric]), *cells, over, number(line.trials)])
+        sizes = [f"{axis}={at:g}" for axis, at in (("batch", line.batch), ("width", line.width)) if at is not None]
+        workload = " ".join([label(line.scenario, line.workload), *sizes])
+        rows.append([*map(Cell, [workload, called[key], metric]), *cells, over, number(line.trials)])
     headers = ["workload", "configuration", "metric", "value", "low", "high", "relative to the fastest", "trials"]
     return Section(f"All {len(rows):,} numbers", table=Table(headers, rows), folded=True) if rows else None
 
