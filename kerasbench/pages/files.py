@@ -198,7 +198,9 @@ def quoted(file: Path) -> str:
 
     @cache
     def findings(data: str) -> Findings:
-        return Findings.of(merge([load(_quoted_file(file, name)) for name in data.split()]))
+        places = ((file.parent / name, file.parent.parent / name) for name in data.split())
+        chosen = [above if above.is_file() and not near.is_file() else near for near, above in places]
+        return Findings.of(merge(list(map(load, chosen))))
 
     def quotation(marker: re.Match[str]) -> str:
         sections, builders = [], page.quotable()
@@ -210,11 +212,6 @@ def quoted(file: Path) -> str:
         return "".join([marker[1], "\n\n".join(filter(None, sections)), "\n", marker[5]])
 
     return MARKER.sub(quotation, text)
-
-
-def _quoted_file(file: Path, data: str) -> Path:
-    near, above = file.parent / data, file.parent.parent / data
-    return near if near.is_file() or not above.is_file() else above
 
 
 def _read(file: Path) -> str:
