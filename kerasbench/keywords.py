@@ -1,7 +1,4 @@
-"""What the functions of ``api.py`` take by keyword alone, as types.
-
-Made by ``python docs/tools/keywords.py > kerasbench/keywords.py`` from the options in ``settings.py``; do not edit.
-"""
+"""The keywords of ``api.py``. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -25,115 +22,69 @@ class SharedKeywords(TypedDict, total=False):
     wait: bool
 
 
-class RunKeywords(SharedKeywords, total=False):
+class TablesKeywords(TypedDict, total=False):
+    quick: bool
+    rounds: int | None
+    rigorous: bool
+    budget: str | float | None
+    dtype: Words
+    env: Words
+    fp32: Words
+    malloc: Words
+    steps_per_execution: Numbers
+    threads: Numbers
+
+
+class MachinesKeywords(TypedDict, total=False):
+    hosts: Words
+    cluster: str
+    insecure: bool
+
+
+class RunKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     suite: str
     protocol: str
     native: bool
     warm_cache: bool
     batch_size: int | None
-    quick: bool
-    rounds: int | None
-    rigorous: bool
-    budget: str | float | None
-    dtype: Words
-    env: Words
-    fp32: Words
     jit: Words
-    malloc: Words
-    steps_per_execution: Numbers
-    threads: Numbers
-    hosts: Words
-    cluster: str
-    insecure: bool
     resume: bool
     control: bool
 
 
-class SweepKeywords(SharedKeywords, total=False):
+class SweepKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     data: str
-    quick: bool
-    rounds: int | None
-    rigorous: bool
-    budget: str | float | None
-    dtype: Words
-    env: Words
-    fp32: Words
     jit: Words
-    malloc: Words
-    steps_per_execution: Numbers
-    threads: Numbers
-    hosts: Words
-    cluster: str
-    insecure: bool
     control: bool
 
 
-class ExplainKeywords(SharedKeywords, total=False):
+class ExplainKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     data: str
     batch_size: int | None
-    quick: bool
-    rounds: int | None
-    rigorous: bool
-    budget: str | float | None
-    dtype: Words
-    env: Words
-    fp32: Words
-    malloc: Words
-    steps_per_execution: Numbers
-    threads: Numbers
-    hosts: Words
-    cluster: str
-    insecure: bool
     control: bool
 
 
-class VersusKeywords(SharedKeywords, total=False):
+class VersusKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     data: str
     batch_size: int | None
-    quick: bool
-    rounds: int | None
-    rigorous: bool
-    budget: str | float | None
     threshold: str | float
-    dtype: Words
-    env: Words
-    fp32: Words
     jit: Words
-    malloc: Words
-    steps_per_execution: Numbers
-    threads: Numbers
-    hosts: Words
-    cluster: str
-    insecure: bool
 
 
-class BisectKeywords(SharedKeywords, total=False):
+class BisectKeywords(SharedKeywords, TablesKeywords, total=False):
     data: str
     batch_size: int | None
-    quick: bool
-    rounds: int | None
-    rigorous: bool
-    budget: str | float | None
     threshold: str | float
-    dtype: Words
-    env: Words
-    fp32: Words
     jit: Words
-    malloc: Words
-    steps_per_execution: Numbers
-    threads: Numbers
 
 
-class FastestKeywords(SharedKeywords, total=False):
+class FastestKeywords(SharedKeywords, MachinesKeywords, total=False):
     purpose: str
     tries: Words
     margin: str | float
     batch_size: int | None
     rounds: int | None
     budget: str | float | None
-    hosts: Words
-    cluster: str
-    insecure: bool
 
 
 class SoakKeywords(SharedKeywords, total=False):

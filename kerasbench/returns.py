@@ -252,7 +252,6 @@ class Machines(Results):
 
     @property
     def _refusal(self) -> UsageError:
-        """What is said where the results of one machine are asked for."""
         if not self.data:
             reasons = "; ".join(f"{name}: {why}" for name, why in self.failed.items())
             return UsageError(f"there are no results of any machine: {reasons}")

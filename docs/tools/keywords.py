@@ -8,10 +8,7 @@ from collections.abc import Iterator, Sequence
 from kerasbench import names, settings
 
 BEGINNING = '''\
-"""What the functions of ``api.py`` take by keyword alone, as types.
-
-Made by ``python docs/tools/keywords.py > kerasbench/keywords.py`` from the options in ``settings.py``; do not edit.
-"""
+"""The keywords of ``api.py``. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -24,6 +21,7 @@ Interpreters = Words | Mapping[str, str | Path]
 WRITTEN = {"scenarios", "backends", "devices", "batch_sizes", "widths"}  # parameters that have their place
 MODELS = (names.RUN, names.FASTEST)  # what takes a model object: its rows are ``data``, and that has its place
 LISTS = {"N": "Numbers", "NAME=PATH": "Interpreters"}  # by metavar; the others are Words
+BASES = {"Shared": names.MEASURING, "Tables": names.TABLES, "Machines": names.ON_OTHERS}  # who takes what they have
 FILES = ("FILE.py", "DIR")  # a Path is as good as a text
 
 
@@ -36,21 +34,27 @@ def type_of(name: str) -> str:
 
 
 def text() -> Iterator[str]:
-    """Yield the header, a class of what all functions take, and one for each of them."""
+    """Yield the header, classes of what several functions take, and one for each of them."""
     yield BEGINNING
     taken = {
         command: [name for name in settings.options_of(command) if name not in WRITTEN] for command in names.MEASURING
     }
-    shared = [name for name in taken[names.RUN] if name != "data" and all(name in of for of in taken.values())]
-    yield _class("Shared", "TypedDict", shared)
+    for command in MODELS:
+        taken[command].remove("data")
+    inherited: dict[str, str] = {}  # the class that has an option
+    for base, commands in BASES.items():
+        common = [name for name in settings.options_of(names.RUN) if all(name in taken[of] for of in commands)]
+        yield _class(base, ["TypedDict"], [name for name in common if name not in inherited])
+        inherited |= {name: base for name in common if name not in inherited}
     for command, options in taken.items():
-        left_out = {*shared, *(["data"] if command in MODELS else [])}
-        yield _class(command.capitalize(), "SharedKeywords", [name for name in options if name not in left_out])
+        bases = [base for base, commands in BASES.items() if command in commands]
+        rest = [name for name in options if inherited.get(name) not in bases]
+        yield _class(command.capitalize(), [f"{base}Keywords" for base in bases], rest)
 
 
-def _class(name: str, base: str, options: Sequence[str]) -> str:
+def _class(name: str, bases: Sequence[str], options: Sequence[str]) -> str:
     lines = [f"    {option}: {type_of(option)}" for option in options]
-    return "\n".join([f"\n\nclass {name}Keywords({base}, total=False):", *lines, ""])
+    return "\n".join([f"\n\nclass {name}Keywords({', '.join(bases)}, total=False):", *lines, ""])
 
 
 if __name__ == "__main__":

@@ -23,13 +23,13 @@ OF_RESULTS = ("kerasbench.host", "kerasbench.protocol", "kerasbench.results")
 
 
 def types_of(*modules: str) -> dict[str, type]:
-    """Return the dataclasses of these modules by their names."""
+    """Return the dataclasses and Structs of these modules by their names."""
     return {
         name: value
         for module in list(sys.modules.values())
         if module.__name__.startswith(modules)
         for name, value in vars(module).items()
-        if isinstance(value, type) and dataclasses.is_dataclass(value)
+        if isinstance(value, type) and (dataclasses.is_dataclass(value) or issubclass(value, msgspec.Struct))
     }
 
 
@@ -37,7 +37,8 @@ def written(root: type, title: str, types: dict[str, type]) -> str:
     """Return a schema (JSON Schema 2020-12), as msgspec derives it from the types, with their comments."""
     schema = msgspec.json.schema(root, schema_hook=of_options) | {"title": title}
     for name, definition in schema["$defs"].items():
-        for ancestor in types[name].__mro__[-2::-1] if name in types else ():
+        ancestors = types[name].__mro__[::-1] if name in types else ()
+        for ancestor in (ancestor for ancestor in ancestors if ancestor.__module__.startswith("kerasbench")):
             for field, comment in FIELD.findall(inspect.getsource(ancestor)):
                 definition["properties"][field]["description"] = comment
         if "description" in definition:  # a docstring, whose indentation Python 3.13 takes away by itself

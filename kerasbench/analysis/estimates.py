@@ -20,6 +20,8 @@ from enum import StrEnum
 from functools import cache
 from typing import ClassVar, Literal, NamedTuple, get_args
 
+from msgspec import Struct
+
 CONFIDENCE = 0.95
 MOST_LOG = 300.0  # of a value or of a bound of its interval: products of two are still numbers
 MIN_TRIALS_FOR_INTERVAL = 3
@@ -33,8 +35,7 @@ LEAST_VARIANCE = 1e-12  # of logarithms: equal to the digits of a clock
 Basis = Literal["trials", "sessions", "slices"]  # of a product of two ratios, the later one of its factors
 
 
-@dataclass(frozen=True)
-class Interval:
+class Interval(Struct, frozen=True):
     """A value with its 95 % interval."""
 
     value: float

@@ -44,7 +44,6 @@ app = click.version_option(__version__, prog_name=NAME, message="%(prog)s %(vers
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run one command line and return its exit code."""
     given = sys.argv[1:] if arguments is None else arguments
     write_whatever_stdout_takes()
     try:
@@ -119,10 +118,7 @@ BY_DEFAULT = (signal.SIG_DFL, signal.default_int_handler)  # handlers that nobod
 
 @dataclass
 class Interruptions:
-    """Two raise KeyboardInterrupt, the third leaves at once: children follow when their input ends.
-
-    What comes where Python drops it (``lost``), or during an import, which might not work again, is sent again.
-    """
+    """Two raise KeyboardInterrupt, the third leaves at once: children follow when their input ends."""
 
     count: int = 0
     number: int = signal.SIGINT  # of the last one: SIGINT may be ignored (a background job) where SIGTERM is not
@@ -147,7 +143,7 @@ class Interruptions:
         else:
             sys.__unraisablehook__(ignored)
 
-    def _send_later(self) -> None:
+    def _send_later(self) -> None:  # where Python drops it, or during an import, which might not work again
         self.is_held = True
         self.count -= 1
         timer = threading.Timer(AGAIN_S, self._send, [self.number])

@@ -137,7 +137,6 @@ def gated(results: "Results", code: int) -> int:
 
 
 def _finish(results: "Results", as_json: bool) -> int:
-    """Print what was measured, say where its files are and how to go on, and return the exit code."""
     from kerasbench.returns import Machines
 
     show(results, as_json)
@@ -158,7 +157,6 @@ def _finish(results: "Results", as_json: bool) -> int:
 
 
 def finish_machines(machines: "Machines") -> int:
-    """Say where each machine's records are, and how to go on, and return the exit code."""
     from kerasbench.protocol.requests import ModelConfig
     from kerasbench.results.run import INTERRUPTED
 

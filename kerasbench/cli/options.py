@@ -204,7 +204,6 @@ def examples_of(name: str) -> Iterable[str]:
 
 
 def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-    """Return the arguments and options of a command by purpose, each as ``--help`` writes it."""
     by_purpose: dict[str, list[tuple[str, str]]] = {title: [] for title in OPTIONS}
     for parameter in command.get_params(ctx):
         if row := parameter.get_help_record(ctx):

@@ -179,7 +179,7 @@ def _graded(name: str, value: float, warn: float, invalid: float, reason: str) -
 
 
 class WarningKind(StrEnum):
-    """What can be wrong with a case or a row; a signal of noise has one of these values as its name."""
+    """What can be wrong with a case or a row, by how much it matters; then what a signal of noise is named by."""
 
     meaning: str
     remedy: str
@@ -191,36 +191,26 @@ class WarningKind(StrEnum):
         kind.meaning, kind.remedy, kind.is_command = meaning, remedy, is_command
         return kind
 
+    UNDECIDED = ("undecided", "undecided, because other programs used the CPU", "close other programs and run again")
+    CONTROL = (
+        "control",
+        "undecided, because the same configuration measured twice differs from itself",
+        "run again on a quiet machine",
+    )
     IDLE = (
         "idle",
         "training did not change the loss",
         "check the model, its loss and its data; set learnable=False if the data teach nothing",
-    )
-    DISTURBED = ("disturbed", "other programs interrupted at least one round", "close other programs and run again")
-    UNJUDGED = (
-        "unjudged",
-        "its results could not be compared with those of the other backends",
-        "make the model and its input pipeline deterministic; let its own train_step update its loss metric",
-    )
-    SCATTERED = (
-        "scattered",
-        f"rounds differ by {text.percent(SCATTER_WARN)} or more",
-        "run more rounds on a quieter machine",
     )
     DEVIATES = (
         "deviates",
         "losses differ between configurations",
         "compare what the model learns on each backend, before its speed",
     )
-    SLOW = (
-        "slow",
-        "not everything was measured, because steps are slow",
-        "take a smaller batch; --quick leaves out even more",
-    )
-    FALLBACK = (
-        "fallback",
-        "the CPU ran operations that the GPU does not support",
-        "avoid these operations in the model",
+    UNJUDGED = (
+        "unjudged",
+        "its results could not be compared with those of the other backends",
+        "make the model and its input pipeline deterministic; let its own train_step update its loss metric",
     )
     RECOMPILED = (
         "recompiled",
@@ -232,40 +222,50 @@ class WarningKind(StrEnum):
         "it ran eagerly instead of compiled, so it is not ranked",
         "set TORCH_LOGS=recompiles,graph_breaks in a script of your own: it prints where and why",
     )
-    SUBNORMALS = (
-        "subnormals",
-        "your own script on a CPU gets slower than this while it trains",
-        "begin it with torch.set_flush_denormal(True), as kerasbench does",
+    FALLBACK = (
+        "fallback",
+        "the CPU ran operations that the GPU does not support",
+        "avoid these operations in the model",
     )
     PAGES = (
         "pages",
         "it may be faster with one setting, because part of each step goes into getting memory back from Linux",
         "try --malloc default,keep",
     )
-    WAITED = (
-        "waited",
-        "it paused in some turns",
-        "plan with means: a long fit has such pauses, and a median leaves them out",
+    SUBNORMALS = (
+        "subnormals",
+        "your own script on a CPU gets slower than this while it trains",
+        "begin it with torch.set_flush_denormal(True), as kerasbench does",
     )
-    SLICES = ("slices", "fewer than 3 rounds, so the intervals are wide", "run 3 rounds or more")
-    FEW = ("few", "fewer than 3 rounds: no intervals, and nothing is decided", "run 3 rounds or more")
-    CONTROL = (
-        "control",
-        "undecided, because the same configuration measured twice differs from itself",
-        "run again on a quiet machine",
-    )
-    UNDECIDED = ("undecided", "undecided, because other programs used the CPU", "close other programs and run again")
     SESSIONS = (
         "sittings",  # as --json has called it since its first schema
         "two sessions differ by more than the intervals of each allow",
         "measure in a third session, with --resume",
+    )
+    VERSIONS = ("versions", "versions differ between configurations", "install the same version for all backends")
+    FEW = ("few", "fewer than 3 rounds: no intervals, and nothing is decided", "run 3 rounds or more")
+    SLICES = ("slices", "fewer than 3 rounds, so the intervals are wide", "run 3 rounds or more")
+    DISTURBED = ("disturbed", "other programs interrupted at least one round", "close other programs and run again")
+    SLOW = (
+        "slow",
+        "not everything was measured, because steps are slow",
+        "take a smaller batch; --quick leaves out even more",
     )
     APART = (
         "apart",
         "not measured side by side, because memory was short",
         "free memory, or measure fewer configurations",
     )
-    VERSIONS = ("versions", "versions differ between configurations", "install the same version for all backends")
+    SCATTERED = (
+        "scattered",
+        f"rounds differ by {text.percent(SCATTER_WARN)} or more",
+        "run more rounds on a quieter machine",
+    )
+    WAITED = (
+        "waited",
+        "it paused in some turns",
+        "plan with means: a long fit has such pauses, and a median leaves them out",
+    )
     POWER = ("power", "the machine saves power", "plug it in and switch the low-power mode off")
     GOVERNOR = (
         "governor",

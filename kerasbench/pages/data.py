@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from msgspec import structs
+
 from kerasbench import modes
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.compare import RunComparison
@@ -69,7 +71,7 @@ def of_sides(summaries: Sequence[tuple[str, Summary]]) -> Document:
 def of_history(history: Sequence[Series]) -> Document:
     points = [
         document.HistoricRatio(
-            **vars(ratio(contrast)),
+            **structs.asdict(ratio(contrast)),
             started=contrast.over.row.run,
             commit=contrast.over.row.origin.commit,
             versions=versions_at(contrast),

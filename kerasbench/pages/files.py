@@ -151,7 +151,6 @@ class _MachineIndex:
                 self.lines[key] = (level, [*map(markdown.escape, [key, *answer]), link])
 
     def drawn(self, merged: Findings | None, folder: Path, pages: dict[Path, str]) -> list[str]:
-        """Return its part of the index, and put its charts among the pages."""
         unknown = "" if self.machine.identifier else " (perhaps several)"
         parts = [f"## {markdown.escape(self.machine.title + unknown)}"]
         if merged and (chart := charts.ratios(merged, title(merged))) is not None:
@@ -200,7 +199,9 @@ def quoted(file: Path) -> str:
 
     @cache
     def findings(data: str) -> Findings:
-        return Findings.of(merge([load(_quoted_file(file, name)) for name in data.split()]))
+        places = ((file.parent / name, file.parent.parent / name) for name in data.split())
+        chosen = [above if above.is_file() and not near.is_file() else near for near, above in places]
+        return Findings.of(merge(list(map(load, chosen))))
 
     def quotation(marker: re.Match[str]) -> str:
         sections, builders = [], page.quotable()
@@ -212,11 +213,6 @@ def quoted(file: Path) -> str:
         return "".join([marker[1], "\n\n".join(filter(None, sections)), "\n", marker[5]])
 
     return MARKER.sub(quotation, text)
-
-
-def _quoted_file(file: Path, data: str) -> Path:
-    near, above = file.parent / data, file.parent.parent / data
-    return near if near.is_file() or not above.is_file() else above
 
 
 def _read(file: Path) -> str:

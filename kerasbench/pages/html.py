@@ -1,7 +1,4 @@
-"""HTML: one file with the page of one or more machines, and what a notebook shows of results.
-
-The file needs no network. All text is escaped; nothing in a result file is taken for markup.
-"""
+"""HTML that needs no network and escapes all text: a file of one or more machines, and what a notebook shows."""
 
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
@@ -15,8 +12,8 @@ from kerasbench.pages.several import side_by_side
 from kerasbench.report import svg
 from kerasbench.report.sections import EMPTY, Cell, Link, Page, Section, Strong, Table, Typed, Words, inlines, number
 from kerasbench.report.svg import asset, escaped
-from kerasbench.report.words import SPELLED, multiple, names, three_digits, workload_of
-from kerasbench.text import blanked
+from kerasbench.report.words import SPELLED, multiple, names, three_digits
+from kerasbench.text import blanked, label
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
@@ -96,7 +93,9 @@ def all_numbers(findings: Findings) -> Section | None:
         cells = [EMPTY if value is None else Cell(three_digits(value), value) for value in values]
         over = EMPTY if line.ratio is None else Cell(multiple(line.ratio), line.ratio, ratio=line.ratio)
         metric = BY_NAME[line.metric].title + (f" ({line.unit})" if line.unit else "")
-        rows.append([*map(Cell, [workload_of(line), called[key], metric]), *cells, over, number(line.trials)])
+        sizes = [f"{axis}={at:g}" for axis, at in (("batch", line.batch), ("width", line.width)) if at is not None]
+        workload = " ".join([label(line.scenario, line.workload), *sizes])
+        rows.append([*map(Cell, [workload, called[key], metric]), *cells, over, number(line.trials)])
     headers = ["workload", "configuration", "metric", "value", "low", "high", "relative to the fastest", "trials"]
     return Section(f"All {len(rows):,} numbers", table=Table(headers, rows), folded=True) if rows else None
 
@@ -107,7 +106,6 @@ def _navigation(sections: Sequence[tuple[str, Section]]) -> str:
 
 
 def _section(part: Section, place: str, level: int, as_image: bool = False) -> str:
-    """Return a section below its heading; a folded one opens by a click. ``place``: its anchor."""
     body = list(_body(part, place, as_image))
     if not part.title:
         return "\n".join([f'<div id="{place}">', *body, "</div>"])
@@ -179,7 +177,6 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
 
 
 def text(lines: Sequence[str]) -> str:
-    """Return what ``repr`` shows: the first lines, and how to see all."""
     shown = [blanked(line) for line in lines]
     if len(lines) <= LINES:
         return "\n".join(shown) or NOTHING
@@ -187,7 +184,6 @@ def text(lines: Sequence[str]) -> str:
 
 
 def notebook(drawn: Page) -> str:
-    """Return a page as HTML: its title, the first section with its chart, the rest folded."""
     parts = [f"<h3>{escaped(drawn.title)}</h3>"] if drawn.title else []
     for place, part in enumerate(drawn.sections, start=1):
         shown = part._replace(folded=part.folded or place > 1)

@@ -46,9 +46,8 @@ def whole(findings: Findings) -> Page:
 
 
 def head(findings: Findings) -> list[Words]:
-    """Return the machine and the versions, then the command, the date and for how long it was measured."""
     record = findings.record
-    machine, versions = record.machine, versions_of(record)
+    machine, versions, started = record.machine, versions_of(record), f"{record.started[:16].replace('T', ' ')} UTC"
     had = {package: listed(sorted(versions[package])) for package in PACKAGES if package in versions}
     named = [f"{SPELLED.get(package, package.capitalize())} {version}" for package, version in had.items()]
     kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
@@ -59,7 +58,7 @@ def head(findings: Findings) -> list[Words]:
         [Strong(blanked(machine.chip)), f", {' · '.join(filter(None, [hardware, ', '.join(named)]))}"]
     ]
     if isinstance(record, Merged) and record.runs > 1:
-        return [*lines, f"{record.runs} runs, the last of {_date(record.started)}"]
+        return [*lines, f"{record.runs} runs, the last of {started}"]
     took = ""
     with contextlib.suppress(ValueError):  # it has not finished, or its file says something else
         lasted_s = moment(record.finished) - moment(record.started)
@@ -72,8 +71,4 @@ def head(findings: Findings) -> list[Words]:
     sessions = "one session" if number < 2 else f"{number} sessions"
     teller = modes.teller(record.config.mode)
     typed = command(record.config, teller.words(record.config), [*teller.rounds(record.config)])
-    return [*lines, [Typed(typed), f" · {_date(record.started)}{took}, {measured}, {sessions}"]]
-
-
-def _date(started: str) -> str:
-    return f"{started[:10]} {started[11:16]} UTC"
+    return [*lines, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]

@@ -76,7 +76,6 @@ def _names(contrast: Contrast) -> tuple[str, str, str, str]:
 
 
 def _measured(row: Row) -> list[Column]:
-    """Return the columns of a row that took turns and have numbers; none of a comparison of versions."""
     if row.origin.config.paired or row.origin.agenda.in_full:
         return []
     return [

@@ -1,7 +1,7 @@
 """Runs side by side (``compare``), and machines side by side: what became of every case, where each is fastest."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.compare import RunComparison
@@ -92,8 +92,7 @@ def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
     return Cell(text, known.value, ratio=ratio)
 
 
-@dataclass(frozen=True)
-class MachineBrief:
+class MachineBrief(NamedTuple):
     """What a page of several machines says of one: little, so that a hundred of them fit into memory."""
 
     name: str

@@ -136,7 +136,6 @@ def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
 
 
 def _wins(ranked: Ranked) -> dict[Column, list[str]]:
-    """Return the workloads on which each configuration is clearly fastest, of the most first."""
     wins = grouped((first, row.label) for row, ranking in ranked if (first := winner(ranking)) is not None)
     return dict(sorted(wins.items(), key=lambda won: (-len(won[1]), won[0].order)))
 

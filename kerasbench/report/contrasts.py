@@ -48,7 +48,6 @@ def devices(findings: Findings) -> Section | None:
 
 
 def beside(variant: Variant[Any], findings: Findings) -> Section | None:
-    """Return the columns with a variant beside the same without it."""
     contrasts, stands = findings.besides.get(variant.name), variant.beside
     if not contrasts or stands is None:
         return None

@@ -4,6 +4,8 @@ import math
 from collections.abc import Iterator, Mapping
 from typing import Any, TypeVar
 
+from msgspec import Struct
+
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate, Interval
 from kerasbench.analysis.metrics import BY_NAME, METRICS
@@ -11,12 +13,12 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.report.document import Configuration, Failed, Ratio, Result
 
-T = TypeVar("T")
+T = TypeVar("T", bound=Struct)
 
 
 def like(kind: type[T], source: object, **more: Any) -> T:
     """Return a record whose other fields are those of a source that have the same names."""
-    names = [name for name in kind.__dataclass_fields__ if name not in more and hasattr(source, name)]  # type: ignore[attr-defined]
+    names = [name for name in kind.__struct_fields__ if name not in more and hasattr(source, name)]
     return kind(**{name: getattr(source, name) for name in names}, **more)
 
 

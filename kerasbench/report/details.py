@@ -117,7 +117,6 @@ def not_cold(summary: Summary) -> list[Words]:
 def metric_table(
     summary: Summary, title: str, metrics: Sequence[str], notes: Sequence[Words], needed: str
 ) -> Section | None:
-    """Return a table with a row for each workload and metric; None if no case has the ``needed`` one."""
     if not any(case.estimate(needed) for _, _, case in summary.cases):
         return None
     rows = []

@@ -1,19 +1,16 @@
-"""What ``--json`` prints: flat lists of records. ``data.py`` and each mode fill them in.
+"""What ``--json`` prints, a contract: a field may be added; one that changes its meaning, or goes, raises SCHEMA."""
 
-A contract: scripts rely on these names. A field may be added; one that changes its meaning, or goes, raises SCHEMA.
-"""
-
-import dataclasses
-from dataclasses import dataclass, field
 from typing import Any
+
+import msgspec
+from msgspec import Struct
 
 from kerasbench.analysis.estimates import Interval, Verdict
 
 SCHEMA = 1
 
 
-@dataclass(frozen=True)
-class Configuration:
+class Configuration(Struct, frozen=True):
     """What a workload is measured on."""
 
     backend: str
@@ -21,8 +18,7 @@ class Configuration:
     options: dict[str, bool | int | float | str]  # those that are set, by the names that result files have
 
 
-@dataclass(frozen=True, kw_only=True)
-class OfCase:
+class OfCase(Struct, frozen=True, kw_only=True):
     """A workload on a configuration."""
 
     scenario: str
@@ -32,8 +28,7 @@ class OfCase:
     configuration: Configuration
 
 
-@dataclass(frozen=True, kw_only=True)
-class Result(OfCase):
+class Result(OfCase, frozen=True, kw_only=True):
     """A number of a case."""
 
     metric: str  # its name says the unit: train_step_ms
@@ -48,8 +43,7 @@ class Result(OfCase):
     backend_version: str = ""
 
 
-@dataclass(frozen=True, kw_only=True)
-class Ratio(OfCase):
+class Ratio(OfCase, frozen=True, kw_only=True):
     """How many times as much the configuration takes as another one."""
 
     over: Configuration  # the other one; of `compare` the same, in the older results
@@ -65,18 +59,16 @@ class Ratio(OfCase):
     dropped: bool = False  # of `fastest`: it was too slow, and left the race
 
 
-@dataclass(frozen=True, kw_only=True)
-class Winner(OfCase):
+class Winner(OfCase, frozen=True, kw_only=True):
     """The configuration that is fastest on a workload."""
 
     metric: str
     clearly: bool  # proven: all others are slower; of `fastest` none can be faster by more than --within
-    to_use_it: list[str] = field(default_factory=list)  # of `fastest`: lines for a shell and a script
+    to_use_it: list[str] = []  # of `fastest`: lines for a shell and a script
     without_settings: Configuration | None = None  # of `fastest`: what Keras takes by default
 
 
-@dataclass(frozen=True, kw_only=True)
-class Failed(OfCase):
+class Failed(OfCase, frozen=True, kw_only=True):
     """A case that has no result."""
 
     code: str
@@ -85,8 +77,7 @@ class Failed(OfCase):
     phase: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Warned:
+class Warned(Struct, frozen=True, kw_only=True):
     """What to know before a number is used."""
 
     kind: str
@@ -100,8 +91,7 @@ class Warned:
     remedy: str
 
 
-@dataclass(frozen=True, kw_only=True)
-class Overtaking:
+class Overtaking(Struct, frozen=True, kw_only=True):
     """Where one configuration overtakes another as a size grows."""
 
     scenario: str
@@ -114,8 +104,7 @@ class Overtaking:
     high: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Advised(OfCase):
+class Advised(OfCase, frozen=True, kw_only=True):
     """What would make a case faster, as `explain` has measured it."""
 
     what: str  # a larger batch, jit, another device, or prepared data
@@ -126,8 +115,7 @@ class Advised(OfCase):
     high: float | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Trend(OfCase):
+class Trend(OfCase, frozen=True, kw_only=True):
     """What became of a case while it went on for minutes. A unit is a step, an epoch or a prediction."""
 
     minutes: float
@@ -141,8 +129,7 @@ class Trend(OfCase):
     slower_share: Interval | None  # 0.1: a unit takes 10 % longer at the end
 
 
-@dataclass(frozen=True, kw_only=True)
-class HistoricRatio(Ratio):
+class HistoricRatio(Ratio, frozen=True, kw_only=True):
     """A ratio in one of several runs."""
 
     started: str
@@ -151,8 +138,7 @@ class HistoricRatio(Ratio):
     machine: str  # where there are several
 
 
-@dataclass(frozen=True, kw_only=True)
-class Tried:
+class Tried(Struct, frozen=True, kw_only=True):
     """A version that `bisect` measured beside the first."""
 
     version: str
@@ -164,8 +150,7 @@ class Tried:
     control: Interval | None  # the first version over itself: it should be 1
 
 
-@dataclass(frozen=True, kw_only=True)
-class Search:
+class Search(Struct, frozen=True, kw_only=True):
     """How `bisect` ended."""
 
     outcome: str  # found, none or undecided
@@ -176,8 +161,7 @@ class Search:
     tried: list[Tried]
 
 
-@dataclass(frozen=True, kw_only=True)
-class MachineData:
+class MachineData(Struct, frozen=True, kw_only=True):
     """Where it was measured."""
 
     chip: str
@@ -188,8 +172,7 @@ class MachineData:
     identifier: str  # of this one among machines of equal parts; empty where nothing tells
 
 
-@dataclass(frozen=True, kw_only=True)
-class RunFacts:
+class RunFacts(Struct, frozen=True, kw_only=True):
     """One run: what `kerasbench` measured from its start to its end."""
 
     started: str
@@ -201,30 +184,29 @@ class RunFacts:
     result_file: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True)
-class Document:
+class Document(Struct, frozen=True, kw_only=True):
     """What --json prints. Each list is there, and empty where a command has none."""
 
     schema: int = SCHEMA
     command: str = ""
     machine: MachineData | None = None
-    runs: list[RunFacts] = field(default_factory=list)
-    fastest: list[Winner] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
-    ratios: list[Ratio] = field(default_factory=list)
-    failures: list[Failed] = field(default_factory=list)
-    warnings: list[Warned] = field(default_factory=list)
-    crossovers: list[Overtaking] = field(default_factory=list)
-    advice: list[Advised] = field(default_factory=list)
-    trends: list[Trend] = field(default_factory=list)
-    history: list[HistoricRatio] = field(default_factory=list)
+    runs: list[RunFacts] = []
+    fastest: list[Winner] = []
+    results: list[Result] = []
+    ratios: list[Ratio] = []
+    failures: list[Failed] = []
+    warnings: list[Warned] = []
+    crossovers: list[Overtaking] = []
+    advice: list[Advised] = []
+    trends: list[Trend] = []
+    history: list[HistoricRatio] = []
     search: Search | None = None
 
     def to_data(self) -> dict[str, Any]:
-        return dataclasses.asdict(self)
+        data: dict[str, Any] = msgspec.to_builtins(self)
+        return data
 
     def add(self, other: "Document") -> None:
-        """Put what the lists of another have at the end of its own."""
-        for name, entries in vars(self).items():
+        for name, entries in msgspec.structs.asdict(self).items():
             if isinstance(entries, list):
                 entries.extend(getattr(other, name))

@@ -75,7 +75,6 @@ class LiveBlock:
         self.columns[label].doing = SHOWN.get(doing, doing)
 
     def end_phase(self, label: str, phase: Phase) -> str:
-        """Return how long the first step took; nothing of other phases."""
         if phase.name != FIRST_STEP:
             return ""
         self.columns[label].times[FIRST_STEP] = duration(phase.duration_ns)
@@ -100,7 +99,6 @@ class LiveBlock:
         return lines
 
     def stage(self, stage: str) -> str:
-        """Return what has been measured of a stage, in one line: its time in each column."""
         measured = [column for column in self.columns.values() if stage in column.times]
         medians = ", ".join(f"{column.name} {column.times[stage]}" for column in measured)
         turns = count(max((column.slices for column in measured), default=0), "turn")
@@ -121,7 +119,6 @@ class LiveBlock:
         return blanked(", ".join([words, *slower]))
 
     def interrupted(self) -> list[str]:
-        """Return what to say of a row's first block that was interrupted; nothing of later ones."""
         if not self.is_first:
             return []
         return [

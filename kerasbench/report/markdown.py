@@ -27,7 +27,6 @@ def rendered(page: Page, chart: str = "", data: str = "") -> str:
 
 
 def section(part: Section, chart: str = "") -> str:
-    """Return one section below its heading, or behind a summary where it is folded."""
     body = list(_body(part, chart))
     if part.folded:
         # md_in_html: on the site, what is inside is markdown too.
@@ -81,7 +80,6 @@ def table(drawn: Table) -> str:
 
 
 def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]], numeric: Sequence[bool] = ()) -> str:
-    """Return a table of cells that are markdown already."""
     alignment = ["right" if is_number else "left" for is_number in numeric] or None
     # disable_numparse: cells are text already; tabulate would reformat "1,230".
     form = "pipe" if alignment else "github"

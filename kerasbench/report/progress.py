@@ -52,14 +52,10 @@ def to_stderr() -> Console:
 
 
 class ConsoleProgress(Progress):
-    """Draw the events of a run: on a terminal the columns of the block above a bar, elsewhere plain lines.
+    """Draw the events of a run: on a terminal the columns of the block above a bar, elsewhere plain lines."""
 
-    Redrawn by no thread of its own, which would run beside the measured child: at most once a second while a child may
-    run, and between cycles, when none does, twice.
-    """
-
-    REDRAW_S = 1.0
-    REDRAW_CYCLE_S = 0.5
+    # By no thread of its own, which would run beside the measured child; between cycles, when none runs, more often.
+    REDRAW_S, REDRAW_CYCLE_S = 1.0, 0.5
     _above: Sequence[Text] = ()  # lines above the bar
 
     def __init__(self, console: Console, sentences: Callable[[Findings], list[str]] = lambda findings: []) -> None:
@@ -228,7 +224,6 @@ class ConsoleProgress(Progress):
         self.console.print(Text(self._fit(line)), soft_wrap=True)
 
     def _fit(self, line: str) -> str:
-        """Return a line in characters that the console's encoding has."""
         if self.console.options.ascii_only:
             return line.replace("×", "x").replace("±", "+/-").replace("–", "-")
         return line

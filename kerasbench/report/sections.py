@@ -1,7 +1,4 @@
-"""A page as data: sections with their tables, notes and charts. Text here is plain; each renderer escapes it.
-
-``markdown``, ``html`` and ``console`` draw pages, ``svg`` draws charts.
-"""
+"""A page as data: sections with their tables, notes and charts. Text here is plain; each renderer escapes it."""
 
 import math
 from collections.abc import Sequence
@@ -121,8 +118,6 @@ class Line(NamedTuple):
 
 
 class Crossover(NamedTuple):
-    """Where one line overtakes another."""
-
     at: float
     interval: tuple[float, float] | None
     text: str
@@ -230,7 +225,6 @@ class Page(NamedTuple):
 
     @property
     def chart(self) -> Chart | None:
-        """The first one: that of its file."""
         return next((section.chart for section in self.sections if section.chart is not None), None)
 
     @property

@@ -1,8 +1,4 @@
-"""Charts as SVG: in the HTML page, and as files beside the pages of results and in README.
-
-A chart consists of parts, one below the other: a legend, a group of bars, a line of dots, an axis, a panel of lines.
-It is narrow, so that its text can be read on a phone.
-"""
+"""Charts as SVG, in the HTML page and as files: of parts, one below the other, narrow enough to be read on a phone."""
 
 import math
 import textwrap
@@ -115,7 +111,6 @@ def _parts(chart: sections.Chart) -> Iterator[Part]:
 
 
 def _legend(names: Sequence[tuple[str, sections.Look | str]], begin: float) -> Part:
-    """Return names beside what they look like, a dot or a colour, in as many rows as they need."""
     shapes, x, y = [], begin, 0.0
     for name, look in names:
         if x + 18 + _width(name) > WIDTH and x > begin:
@@ -153,17 +148,17 @@ def _dot_parts(chart: sections.DotChart) -> Iterator[Part]:
     yield _legend(chart.names, axis.begin)
     for kind, groups in chart.kinds:
         if kind:
-            yield Part("", ROW, [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid, ROW)])
+            yield Part("", ROW, [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid)])
         yield from (_dots(label, dots, axis, grid) for label, dots in groups)
     yield Part("", ROW, [_text(x, BASELINE, f"{number(tick)}×", "soft middle") for tick, x in grid])
 
 
-def _grid(grid: Sequence[tuple[float, float]], height: float) -> list[str]:
-    return [_line("grid" if tick > 1 else "reference", x, 0, x, height) for tick, x in grid]
+def _grid(grid: Sequence[tuple[float, float]]) -> list[str]:
+    return [_line("grid" if tick > 1 else "reference", x, 0, x, ROW) for tick, x in grid]
 
 
 def _dots(label: str, dots: Sequence[sections.Bar], axis: Axis, grid: Sequence[tuple[float, float]]) -> Part:
-    shapes = [_text(GAP, BASELINE, _cut(label, int(axis.begin / CHARACTER) - 1)), *_grid(grid, ROW)]
+    shapes = [_text(GAP, BASELINE, _cut(label, int(axis.begin / CHARACTER) - 1)), *_grid(grid)]
     for dot in sorted(dots, key=lambda dot: -dot.size):  # the fastest on top
         shapes.append(f'<g data-backend="{escaped(dot.backend)}"><title>{escaped(dot.tip)}</title>')
         low, x, high = (axis.at(min(max(end or 1.0, 1.0), axis.high)) for end in (dot.low, dot.size, dot.high))
@@ -299,7 +294,6 @@ def number(value: float) -> str:
 
 
 def number3(value: float) -> str:
-    """Return three significant digits, without an exponent."""
     return number(float(f"{value:.3g}"))
 
 

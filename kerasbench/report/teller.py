@@ -1,7 +1,4 @@
-"""What a mode says of its runs: ``TELLER`` of ``modes/<name>/tell.py``. As it stands here, nothing.
-
-On a page of several runs, all of them say what they have to say; where nothing is ranked, the run's own mode alone.
-"""
+"""What a mode says of its runs: ``TELLER`` of ``modes/<name>/tell.py``. As it stands here, nothing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -25,17 +22,14 @@ class Teller:
 
     @property
     def quoted(self) -> Mapping[str, Builder]:
-        """What README and docs quote, by name."""
         if not self.name:
             return {}
         return {self.name: lambda findings: next(iter(self.sections(findings, Marks())), None)}
 
     def words(self, config: RunConfig) -> list[str]:
-        """Return what its command begins with, as somebody types it."""
         return [config.mode, *config.scenarios]
 
     def rounds(self, config: RunConfig) -> Iterable[str]:
-        """Return the options that say how much it was to measure."""
         return rounds_of(config)
 
     def title(self, findings: Findings) -> str:

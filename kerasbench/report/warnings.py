@@ -15,27 +15,7 @@ from kerasbench.text import count
 TITLE = "Before you use these numbers"
 MOST = 5  # kinds of warnings above the fold
 MOST_PLACES = 3  # cases that a warning names; of more it has the number
-# By how much they matter. What is not here has no consequence for a median: it is in the data alone.
-ORDER = (
-    WarningKind.UNDECIDED,
-    WarningKind.CONTROL,
-    WarningKind.IDLE,
-    WarningKind.DEVIATES,
-    WarningKind.UNJUDGED,
-    WarningKind.RECOMPILED,
-    WarningKind.EAGER,
-    WarningKind.FALLBACK,
-    WarningKind.PAGES,
-    WarningKind.SUBNORMALS,
-    WarningKind.SESSIONS,
-    WarningKind.VERSIONS,
-    WarningKind.FEW,
-    WarningKind.SLICES,
-    WarningKind.DISTURBED,
-    WarningKind.SLOW,
-    WarningKind.APART,
-)
-
+IN_DATA_ALONE = (WarningKind.SCATTERED, WarningKind.WAITED)  # an interval shows the one, a median leaves the other out
 
 Case = tuple[str, Column]  # by the label of its row
 Marks = dict[Case, list[int]]  # the numbers of the warnings that are about it
@@ -45,7 +25,7 @@ Caution = tuple[list[Inline], Sequence[Case]]  # one kind of warning, and the ca
 def cautions(findings: Findings) -> tuple[list[Words], Marks]:
     """Return all warnings by how much they matter, those numbered that are about cases of a table."""
     kinds = grouped((concern.what, concern) for concern in findings.concerns)
-    of_kinds = (_caution(kind, kinds[kind], findings) for kind in ORDER if kind in kinds)
+    of_kinds = (_caution(kind, kinds[kind], findings) for kind in WarningKind if kind in kinds.keys() - IN_DATA_ALONE)
     lines: list[Words] = []
     marks: Marks = {}
     number = 0
@@ -116,7 +96,6 @@ def _where(places: Sequence[str], cases: Sequence[Case], called: Names) -> str:
 
 
 def _to_do(kind: WarningKind, example: Concern, findings: Findings) -> list[Inline]:
-    """Return what to do; a command is written out for the first case that it is about."""
     if kind is WarningKind.PAGES and example.columns:
         row = next(row for row in findings.summary.rows if row.label == example.row)
         command = f"kerasbench --scenario {row.scenario.name} --backend {example.columns[0].backend}"

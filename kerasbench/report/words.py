@@ -7,7 +7,6 @@ from kerasbench import variants
 from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS, Row
 from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.table import Observation
 from kerasbench.protocol.columns import AT, CPU, GPU, Axis, CaseKey, Column
 from kerasbench.text import count, label
 
@@ -37,12 +36,12 @@ def as_given(share: float) -> str:
     return f"{100 * share:.3g} %"
 
 
-def with_range(estimate: Estimate | Interval, unit: str = "", factor: float = 1.0) -> str:
+def with_range(estimate: Estimate | Interval, unit: str = "") -> str:
     """Return ``12.3 ms (12.1–12.5)``, without the interval if there is none."""
-    value = f"{three_digits(estimate.value * factor)} {unit}".strip()
+    value = f"{three_digits(estimate.value)} {unit}".strip()
     if estimate.low is None or estimate.high is None:
         return value
-    low, high = three_digits(estimate.low * factor), three_digits(estimate.high * factor)
+    low, high = three_digits(estimate.low), three_digits(estimate.high)
     return f"{value} ({low}–{high})" if estimate.low >= 0 else f"{value} ({low} to {high})"
 
 
@@ -132,15 +131,9 @@ def case_name(case: CaseKey, predicts_only: bool = False) -> str:
     return " ".join(filter(None, (name, case.column.backend, case.column.device, case.options.label)))
 
 
-def workload_of(line: Observation) -> str:
-    """Return ``mnist_mlp/tiny batch=8``, as tables of all numbers have it."""
-    sizes = (("batch", line.batch), ("width", line.width))
-    return " ".join([label(line.scenario, line.workload), *(f"{axis}={at:g}" for axis, at in sizes if at is not None)])
-
-
-def listed(parts: Sequence[str], word: str = "and") -> str:
+def listed(parts: Sequence[str]) -> str:
     """Return ``JAX``, ``JAX and PyTorch``, ``JAX, TensorFlow and PyTorch``."""
-    return f" {word} ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
+    return " and ".join(filter(None, [", ".join(parts[:-1]), *parts[-1:]]))
 
 
 def verb(rows: Iterable[Row]) -> str:
