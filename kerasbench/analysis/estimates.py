@@ -222,10 +222,7 @@ def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
 def judge(
     ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT, runs: Sequence[object] = ()
 ) -> list[Judgement]:
-    """Say what ratios mean for what is above: their whole intervals lie beyond the minimal effect, or within it.
-
-    Those of a run are judged together, so that no verdict depends on what else a page shows (``confidence_of``).
-    """
+    """Say what ratios mean for what is above: beyond the effect, or within it. Those of a run are judged together."""
     claims = [claim(ratio, effect) for ratio in ratios]
     runs = runs or [None] * len(claims)
     known = [(run, p) for run, (_, p) in zip(runs, claims, strict=True) if p is not None]
@@ -324,10 +321,8 @@ def inverse_trigamma(value: float) -> float:
 def confidence_of(p_values: Sequence[float], rate: float) -> float:
     """Return the confidence of the intervals that decide about all of these, each p by ``claim``.
 
-    Of what is called, a share of ``rate`` is false at most (Y. Benjamini and Y. Hochberg, "Controlling the false
-    discovery rate", JRSS B 57, 1995), and of the intervals of what is called, a share of ``rate`` misses the truth at
-    most (Y. Benjamini and D. Yekutieli, "False discovery rate-adjusted multiple confidence intervals for selected
-    parameters", JASA 100, 2005).
+    Of what is called, a share of ``rate`` is false at most (Y. Benjamini and Y. Hochberg, JRSS B 57, 1995), and of its
+    intervals a share of ``rate`` misses the truth at most (Y. Benjamini and D. Yekutieli, JASA 100, 2005).
     """
     number = max(1, len(p_values))
     called = max((rank for rank, p in enumerate(sorted(p_values), start=1) if p <= rate * rank / number), default=1)

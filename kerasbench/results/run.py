@@ -209,14 +209,11 @@ class Trial:
 
 
 def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], known: int = 0) -> int:
-    """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then.
-
-    ``known``: rounds of the run that are complete, so that what is missing has left; later it may be an interruption.
-    """
+    """Return how many rounds have all cases that had not failed by then; ``known``: of the run, that are complete."""
     left, done = set(cases), 0
     while True:
         left -= {trial.case for trial in trials if trial.ends_case and trial.round <= done + 1}
-        if known and done:
+        if known and done:  # what is missing in a complete round has left; later it may be an interruption
             least = done + 1 if done < known else done
             left &= {trial.case for trial in trials if trial.round >= least}
         had = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]

@@ -84,10 +84,7 @@ def _chart(versus: Versus, record: Run) -> BarChart:
 
 
 def worse(versus: Versus, with_steps: bool = True) -> list[str]:
-    """Return a sentence for each number of the head that is worse, and for each case that it has no number of.
-
-    Of a page the steps have a table.
-    """
+    """Return a sentence for each number of the head that is worse (steps have a table on a page), or that it lacks."""
     lines = [
         f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}."
         for contrast in versus.regressions
