@@ -11,11 +11,10 @@ empirical Bayes methods for assessing differential expression in microarray expe
 Genetics and Molecular Biology 3(1), 2004. benchmarks/moderated.py shows by simulation what these intervals cover.
 """
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import ClassVar, Literal, NamedTuple, get_args
@@ -104,10 +103,10 @@ class LogEstimate:
 
     @property
     def inverse(self) -> "LogEstimate":
-        return dataclasses.replace(self, log_centre=-self.log_centre)
+        return replace(self, log_centre=-self.log_centre)
 
     def times(self, factor: float) -> "LogEstimate":
-        return dataclasses.replace(self, log_centre=self.log_centre + math.log(factor))
+        return replace(self, log_centre=self.log_centre + math.log(factor))
 
     def and_then(self, other: "LogEstimate") -> "LogEstimate":
         """Return a/c times c/b, of other trials; degrees by Welch and Satterthwaite (Biometrika 34, 1947)."""
@@ -229,7 +228,7 @@ def judge(
     confidences = {run: confidence_of([p for of, p in known if of == run], 1 - CONFIDENCE) for run in {*runs}}
     return [
         Judgement(
-            ratio and dataclasses.replace(ratio, confidence=confidences[run]),
+            ratio and replace(ratio, confidence=confidences[run]),
             verdict if p is not None and p <= 1 - confidences[run] else Verdict.INCONCLUSIVE,
         )
         for ratio, (verdict, p), run in zip(ratios, claims, runs, strict=True)

@@ -1,8 +1,7 @@
 """Who is fastest in a row, what the rows' variants cost or save, and when a longer start pays."""
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from typing import Any
 
@@ -116,7 +115,7 @@ def speed_ups(rows: Sequence[Row], effect: float) -> list[Contrast]:
         between(row, gpu, cpu, row.headline, again_of(row))
         for row in rows
         for cpu, gpu in permutations(_measured(row, row.headline), 2)
-        if cpu.device == CPU and gpu.device != CPU and cpu == dataclasses.replace(gpu, device=CPU)
+        if cpu.device == CPU and gpu.device != CPU and cpu == replace(gpu, device=CPU)
     ]
     return judged(contrasts, effect)
 

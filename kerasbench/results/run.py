@@ -9,7 +9,6 @@ from kerasbench.host import Machine
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Signal, Surroundings
 from kerasbench.names import RUN
-from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options
 from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement
@@ -72,7 +71,7 @@ class RunConfig:
     scenarios: list[str] = field(default_factory=list)
     backends: list[str] = field(default_factory=list)
     devices: list[str] = field(default_factory=list)
-    options: list[Options] = field(default_factory=lambda: [DEFAULT_OPTIONS])
+    options: list[Options] = field(default_factory=lambda: [Options()])
     effort: Effort = field(default_factory=Effort)
     seed: int = 0
     data: DataKind = "synthetic"

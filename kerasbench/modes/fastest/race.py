@@ -7,11 +7,10 @@ Each look decides by 95 % intervals, uncorrected for how many looks there are: w
 where who looks once errs in 2.5 %. benchmarks/race.py shows by simulation how often the choice is right.
 """
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from kerasbench import variants
@@ -76,7 +75,7 @@ def compare_by(metric: str, cases: Mapping[Column, Measured]) -> Compare[Column]
         slices = statistics.fmean((block.error or 0.0) ** 2 for block in counted)
         scatter = ratios.assumed_scatter(*pair, metric)
         ratio = interval([block.log for block in counted], math.sqrt(slices + scatter**2))
-        return dataclasses.replace(ratio, disturbed=all(block.disturbed for block in blocks))
+        return replace(ratio, disturbed=all(block.disturbed for block in blocks))
 
     return compare
 

@@ -1,11 +1,10 @@
 """What a sweep shows: series over sizes, what their steps are made of, and where one overtakes another."""
 
-import dataclasses
 import math
 import random
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, islice, pairwise
 
@@ -191,7 +190,7 @@ def swept(findings: Findings) -> list[SizeSeries]:
     pairs = [line.pairs for line in series]
     contrasts = iter(judged((contrast for of_line in pairs for pair in of_line for contrast in pair), findings.effect))
     return [
-        dataclasses.replace(line, duels=[line.duel(list(islice(contrasts, len(pair)))) for pair in of_line])
+        replace(line, duels=[line.duel(list(islice(contrasts, len(pair)))) for pair in of_line])
         for line, of_line in zip(series, pairs, strict=True)
     ]
 

@@ -31,10 +31,6 @@ class Probe:
     def ratio(self) -> LogEstimate | None:
         return self.contrast.ratio if self.contrast else None
 
-    @property
-    def again(self) -> LogEstimate | None:
-        return self.contrast.again if self.contrast else None
-
 
 @dataclass(frozen=True)
 class Bisection:

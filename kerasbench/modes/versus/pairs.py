@@ -1,9 +1,8 @@
 """Two versions side by side, in the same blocks of one run."""
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, Row
 from kerasbench.analysis.contrasts import Contrast, between, judged
@@ -64,7 +63,7 @@ class VersionPair:
         if contrast and control and contrast.ratio.log_error is not None and contrast.ratio.basis == "slices":
             # One or two blocks do not know by how much processes differ: what the base shows against itself tells.
             error = math.hypot(contrast.ratio.log_error, control.ratio.log_centre)
-            return dataclasses.replace(contrast, ratio=dataclasses.replace(contrast.ratio, log_error=error))
+            return replace(contrast, ratio=replace(contrast.ratio, log_error=error))
         return contrast
 
 

@@ -145,8 +145,7 @@ class Comparisons(Teller):
             yield from ("--threshold", f"{100 * threshold:g}%")
 
     def title(self, findings: Findings) -> str:
-        known = versions(findings) if findings.mode == MODE.name else []
-        return "; ".join(_overall(versus) for versus in known)
+        return "; ".join(map(_overall, versions(findings))) if findings.mode == MODE.name else ""
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
         for versus in versions(findings):
