@@ -138,8 +138,7 @@ def _observed(record: Run) -> Iterator[_Observed]:
 
 
 def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: bool) -> Change:
-    # An observation is a stretch of runs of one side (old, old, new, old, new, new are two of each): else a slower day
-    # would be a slower version.
+    # A stretch of runs of one side is one observation: else a slower day would be a slower version.
     sides = ((False, old), (True, new))
     runs = [(run.place.row.run, is_new, estimate(run.steps_ms).value) for is_new, side in sides for run in side]
     observations_ms: tuple[list[float], list[float]] = ([], [])

@@ -105,9 +105,6 @@ class LogEstimate:
     def inverse(self) -> "LogEstimate":
         return replace(self, log_centre=-self.log_centre)
 
-    def times(self, factor: float) -> "LogEstimate":
-        return replace(self, log_centre=self.log_centre + math.log(factor))
-
     def and_then(self, other: "LogEstimate") -> "LogEstimate":
         """Return a/c times c/b, of other trials; degrees by Welch and Satterthwaite (Biometrika 34, 1947)."""
         centre, trials = self.log_centre + other.log_centre, min(self.trials, other.trials)
@@ -236,16 +233,14 @@ def judge(
 
 
 def claim(ratio: LogEstimate | None, effect: float) -> tuple[Verdict, float | None]:
-    """Return what a ratio speaks for, and p of a two-sided t test against the nearer edge (None: no interval).
-
-    p at most 0.05 is the same as a 95 % interval wholly beyond the effect, or wholly within (two one-sided tests).
-    """
+    """Return what a ratio speaks for, and p of a two-sided t test against the nearer edge (None: no interval)."""
     if ratio is None or ratio.log_error is None or ratio.disturbed:
         return Verdict.INCONCLUSIVE, None
     edge, centre = math.log1p(effect), ratio.log_centre
     verdict = Verdict.SAME if abs(centre) < edge else (Verdict.SLOWER if centre > 0 else Verdict.FASTER)
     from scipy.special import stdtr  # the probability of a smaller t
 
+    # p at most 0.05 is the same as a 95 % interval wholly beyond the effect, or wholly within (two one-sided tests).
     beyond = abs(abs(centre) - edge)
     p_values = [2 * float(stdtr(degrees, -beyond / error)) if error else 0.0 for error, degrees in ratio.errors]
     return verdict, min(1.0, max(p_values))

@@ -11,8 +11,7 @@ from kerasbench.protocol.measurement import Measurement, Parity, Resolved
 from kerasbench.protocol.messages import Code, Failure
 
 FULL = {"float32", "float64"}
-# Up to here losses beyond their bounds are a warning, and no failure: real models with batch normalisation differ so
-# between backends, a U-Net by 0.2 % in batches of one.
+# Losses beyond their bounds are a warning up to here: a U-Net's differs by 0.2 % between backends in batches of one.
 FAILS = 1e-2
 REMEDY = "look for the layer that differs, such as one with a fixed seed; --backend NAME measures one backend alone"
 

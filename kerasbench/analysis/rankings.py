@@ -42,10 +42,6 @@ class Ranking:
         return any(contrast.ratio.disturbed for contrast in self.others)
 
     @property
-    def by_slices(self) -> bool:
-        return self.proven and any(contrast.ratio.basis == "slices" for contrast in self.others)
-
-    @property
     def withheld(self) -> bool:
         return self.control is not None and is_off(self.control.ratio)
 

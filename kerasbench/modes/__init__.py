@@ -36,7 +36,7 @@ def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[Run
 
 
 def teller(mode: str) -> Teller:
-    told: Teller = import_module(f"{__name__}.{mode}.tell").TELLER
+    told: Teller = import_module(f"{__name__}.{mode}.tell").Tells()
     return told
 
 

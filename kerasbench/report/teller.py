@@ -1,4 +1,4 @@
-"""What a mode says of its runs: ``TELLER`` of ``modes/<name>/tell.py``. As it stands here, nothing.
+"""What a mode says of its runs: ``Tells`` of ``modes/<name>/tell.py``. As it stands here, nothing.
 
 On a page of several runs, all of them say what they have to say; where nothing is ranked, the run's own mode alone.
 """

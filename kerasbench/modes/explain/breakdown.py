@@ -149,7 +149,8 @@ def _candidates(summary: Summary, case: Place) -> Iterator[Advice]:
         if batch is not None and batch > row.workload.batch:
             larger = Place(other, column)
             if left := ratio_of(larger.case, case.case, STEADY):
-                yield Advice(Help.BATCH, Contrast(larger, case, STEADY, left.times(row.workload.batch / batch)))
+                a_sample = left.log_centre + math.log(row.workload.batch / batch)
+                yield Advice(Help.BATCH, Contrast(larger, case, STEADY, replace(left, log_centre=a_sample)))
     shares = [share(parts.ready, parts.arrays) for _, _, parts in _with_parts(case.case)]
     yield Advice(Help.PREPARED, Contrast(case, case, STEADY, estimate(shares)))
 

@@ -132,7 +132,7 @@ def _notes(versus: Versus) -> Iterator[Words]:
         yield f"Undecided: {seen[0].lower()}{seen[1:]}"
 
 
-class Comparisons(Teller):
+class Tells(Teller):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
@@ -180,6 +180,3 @@ class Comparisons(Teller):
                     base = contrast.under
                     again = Place(base.row, base.column.with_options(control=True))
                     yield Contrast(again, base, contrast.metric, contrast.again), {"is_control": True}
-
-
-TELLER = Comparisons()

@@ -133,10 +133,10 @@ def test_of_two_about_as_fast_the_simpler_is_chosen(error: float, is_over: bool,
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
     record = raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2)
-    ((_, kind, (winner, others)),) = tell.TELLER.briefs(Findings.of(record))
+    ((_, kind, (winner, others)),) = tell.Tells().briefs(Findings.of(record))
     assert (kind, winner) == ("race", "JAX (steps_per_execution=8)")
     assert others.startswith("TensorFlow 4.")
-    ((_, _, level),) = tell.TELLER.briefs(Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})))
+    ((_, _, level),) = tell.Tells().briefs(Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})))
     assert level == ["TensorFlow (undecided)", "–"]
 
 
@@ -161,9 +161,9 @@ def test_more_memory_is_told() -> None:
 
 
 def test_who_is_neither_near_nor_the_best_of_a_backend_nor_keras_default_is_folded_away() -> None:
-    assert list(tell.TELLER.details(Findings.of(RACED))) == []
+    assert list(tell.Tells().details(Findings.of(RACED))) == []
     even = JAX.with_options(steps_per_execution=32)
-    (many,) = tell.TELLER.details(Findings.of(raced({FAST: 1.0, even: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
+    (many,) = tell.Tells().details(Findings.of(raced({FAST: 1.0, even: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
     assert [row[0].text for row in known(many.table).rows] == ["JAX (steps_per_execution=32)", "JAX"]
     assert many.folded
 
