@@ -1,10 +1,9 @@
 """The cases of a table, row by row."""
 
-import dataclasses
 import statistics
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Generic, TypeVar
 
@@ -181,7 +180,7 @@ def _with_epochs(trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[Tria
         if training is not None and training.epochs:
             known = training
         elif training is not None and training.unit == "step" and not trial.agenda.sized and known is not None:
-            lent = dataclasses.replace(training, epochs=known.epochs, epoch_steps=known.epoch_steps)
-            measurement = dataclasses.replace(measurement, training=lent)  # noqa: PLW2901
+            lent = replace(training, epochs=known.epochs, epoch_steps=known.epoch_steps)
+            measurement = replace(measurement, training=lent)  # noqa: PLW2901
         whole.append((trial, measurement))
     return whole

@@ -75,11 +75,7 @@ class RunComparison:
 
 
 def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
-    """Compare what stands for every case over the runs of each side, by Welch's interval on logarithms.
-
-    Of a side's runs, those count together that measured a case alike. Those that follow each other, with none of the
-    other side between, are one observation: else a slower day would be a slower version.
-    """
+    """Compare what stands for every case over the runs of each side, by Welch's interval on logarithms."""
     (was, before, _), (now, after, failed) = _side(old), _side(new)
     is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
     changes = [_change(before[case], after[case], is_one_machine) for case in before if case in after]
@@ -142,7 +138,7 @@ def _observed(record: Run) -> Iterator[_Observed]:
 
 
 def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: bool) -> Change:
-    # An observation is a stretch of runs of one side: old, old, new, old, new, new are two of each.
+    # A stretch of runs of one side is one observation: else a slower day would be a slower version.
     sides = ((False, old), (True, new))
     runs = [(run.place.row.run, is_new, estimate(run.steps_ms).value) for is_new, side in sides for run in side]
     observations_ms: tuple[list[float], list[float]] = ([], [])

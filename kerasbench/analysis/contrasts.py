@@ -1,8 +1,7 @@
 """How many times as much one case takes as another: the one form in which that is said, and the one judge of it."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from kerasbench.analysis import ratios
@@ -68,7 +67,7 @@ def judged(pairs: Iterable[Contrast | None], effect: float, by_run: bool = True)
     known = [None if contrast.withheld else contrast.ratio for contrast in contrasts]
     runs = [contrast.over.row.run for contrast in contrasts] if by_run else ()
     return [
-        dataclasses.replace(contrast, ratio=ratio or contrast.ratio, verdict=verdict)
+        replace(contrast, ratio=ratio or contrast.ratio, verdict=verdict)
         for contrast, (ratio, verdict) in zip(contrasts, judge(known, effect, runs), strict=True)
     ]
 

@@ -11,11 +11,10 @@ empirical Bayes methods for assessing differential expression in microarray expe
 Genetics and Molecular Biology 3(1), 2004. benchmarks/moderated.py shows by simulation what these intervals cover.
 """
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cache
 from typing import ClassVar, Literal, NamedTuple, get_args
@@ -105,10 +104,7 @@ class LogEstimate:
 
     @property
     def inverse(self) -> "LogEstimate":
-        return dataclasses.replace(self, log_centre=-self.log_centre)
-
-    def times(self, factor: float) -> "LogEstimate":
-        return dataclasses.replace(self, log_centre=self.log_centre + math.log(factor))
+        return replace(self, log_centre=-self.log_centre)
 
     def and_then(self, other: "LogEstimate") -> "LogEstimate":
         """Return a/c times c/b, of other trials; degrees by Welch and Satterthwaite (Biometrika 34, 1947)."""
@@ -223,17 +219,14 @@ def learned(batch_loss_before: float, batch_loss_after: float) -> bool:
 def judge(
     ratios: Sequence[LogEstimate | None], effect: float = MINIMAL_EFFECT, runs: Sequence[object] = ()
 ) -> list[Judgement]:
-    """Say what ratios mean for what is above: their whole intervals lie beyond the minimal effect, or within it.
-
-    Those of a run are judged together, so that no verdict depends on what else a page shows (``confidence_of``).
-    """
+    """Say what ratios mean for what is above: beyond the effect, or within it. Those of a run are judged together."""
     claims = [claim(ratio, effect) for ratio in ratios]
     runs = runs or [None] * len(claims)
     known = [(run, p) for run, (_, p) in zip(runs, claims, strict=True) if p is not None]
     confidences = {run: confidence_of([p for of, p in known if of == run], 1 - CONFIDENCE) for run in {*runs}}
     return [
         Judgement(
-            ratio and dataclasses.replace(ratio, confidence=confidences[run]),
+            ratio and replace(ratio, confidence=confidences[run]),
             verdict if p is not None and p <= 1 - confidences[run] else Verdict.INCONCLUSIVE,
         )
         for ratio, (verdict, p), run in zip(ratios, claims, runs, strict=True)
@@ -241,16 +234,14 @@ def judge(
 
 
 def claim(ratio: LogEstimate | None, effect: float) -> tuple[Verdict, float | None]:
-    """Return what a ratio speaks for, and p of a two-sided t test against the nearer edge (None: no interval).
-
-    p at most 0.05 is the same as a 95 % interval wholly beyond the effect, or wholly within (two one-sided tests).
-    """
+    """Return what a ratio speaks for, and p of a two-sided t test against the nearer edge (None: no interval)."""
     if ratio is None or ratio.log_error is None or ratio.disturbed:
         return Verdict.INCONCLUSIVE, None
     edge, centre = math.log1p(effect), ratio.log_centre
     verdict = Verdict.SAME if abs(centre) < edge else (Verdict.SLOWER if centre > 0 else Verdict.FASTER)
     from scipy.special import stdtr  # the probability of a smaller t
 
+    # p at most 0.05 is the same as a 95 % interval wholly beyond the effect, or wholly within (two one-sided tests).
     beyond = abs(abs(centre) - edge)
     p_values = [2 * float(stdtr(degrees, -beyond / error)) if error else 0.0 for error, degrees in ratio.errors]
     return verdict, min(1.0, max(p_values))
@@ -325,10 +316,8 @@ def inverse_trigamma(value: float) -> float:
 def confidence_of(p_values: Sequence[float], rate: float) -> float:
     """Return the confidence of the intervals that decide about all of these, each p by ``claim``.
 
-    Of what is called, a share of ``rate`` is false at most (Y. Benjamini and Y. Hochberg, "Controlling the false
-    discovery rate", JRSS B 57, 1995), and of the intervals of what is called, a share of ``rate`` misses the truth at
-    most (Y. Benjamini and D. Yekutieli, "False discovery rate-adjusted multiple confidence intervals for selected
-    parameters", JASA 100, 2005).
+    Of what is called, a share of ``rate`` is false at most (Y. Benjamini and Y. Hochberg, JRSS B 57, 1995), and of its
+    intervals a share of ``rate`` misses the truth at most (Y. Benjamini and D. Yekutieli, JASA 100, 2005).
     """
     number = max(1, len(p_values))
     called = max((rank for rank, p in enumerate(sorted(p_values), start=1) if p <= rate * rank / number), default=1)

@@ -1,8 +1,7 @@
 """What follows from a run beyond its summary, and several machines in one table."""
 
-import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, wraps
 from typing import Any, Self, TypeVar
 
@@ -45,9 +44,9 @@ def light(summary: Summary) -> Summary:
         cases = {}
         for column, case in row.cases.items():
             case.estimate(row.headline)  # it remembers that
-            cases[column] = dataclasses.replace(case, trials=[], was_ranked=case.is_ranked)
-        rows.append(dataclasses.replace(row, cases=cases, priors=None))
-    return dataclasses.replace(summary, record=dataclasses.replace(summary.record, trials=[]), rows=rows, rankings=[])
+            cases[column] = replace(case, trials=[], was_ranked=case.is_ranked)
+        rows.append(replace(row, cases=cases, priors=None))
+    return replace(summary, record=replace(summary.record, trials=[]), rows=rows, rankings=[])
 
 
 def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:

@@ -1,10 +1,9 @@
 """What is read off a trial: one line for each metric, with its unit and how its trials are summed up."""
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean
 from kerasbench.analysis.generation import Growth, typical
@@ -52,7 +51,7 @@ class Metric:
         values, sessions = [value for _, value in known], dict.fromkeys(session for session, _ in known)
         if len(sessions) >= MIN_TRIALS_FOR_INTERVAL:
             values = [self._mean([value for day, value in known if day == session]).value for session in sessions]
-        return dataclasses.replace(self._mean(values), trials=len(known))
+        return replace(self._mean(values), trials=len(known))
 
     def _mean(self, values: list[float]) -> Estimate:
         return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm
@@ -175,7 +174,7 @@ def _growing(way: str) -> Iterator[Metric]:
     yield metric("tpot_ms", "ms", "TPOT", lambda line, batch: line.tpot_ns)
     yield metric("tokens_per_s", RATE, "tokens", lambda line, batch: batch * NS_PER_S / line.tpot_ns)
     residual = metric("residual", "%", "residual", lambda line, batch: 100 * line.residual)
-    yield dataclasses.replace(residual, sum_up=mean)
+    yield replace(residual, sum_up=mean)
 
 
 METRICS = (

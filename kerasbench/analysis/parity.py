@@ -1,7 +1,4 @@
-"""Whether the cases of a row compute the same: by the losses of their first steps, from the same weights.
-
-Where a model brings its own weights, besides by what it predicts with them.
-"""
+"""Whether the cases of a row compute the same, from the same weights: by losses of first steps, and by predictions."""
 
 import dataclasses
 import statistics
@@ -14,8 +11,7 @@ from kerasbench.protocol.measurement import Measurement, Parity, Resolved
 from kerasbench.protocol.messages import Code, Failure
 
 FULL = {"float32", "float64"}
-# Up to here losses beyond their bounds are a warning, and no failure: real models with batch normalisation differ so
-# between backends, a U-Net by 0.2 % in batches of one.
+# Losses beyond their bounds are a warning up to here: a U-Net's differs by 0.2 % between backends in batches of one.
 FAILS = 1e-2
 REMEDY = "look for the layer that differs, such as one with a fixed seed; --backend NAME measures one backend alone"
 
@@ -71,9 +67,8 @@ def bounds(device_kind: str, resolved: Resolved, sensitive: Iterable[str] = ()) 
 def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
     """Return the cases of one row that compute something else than the others.
 
-    ``cases`` has for each column its device kind and one measurement. The most precise cases are the reference: of
-    three that differ, the one far from their median stands out; of two, both do; one alone is right. A baseline is
-    held against Keras, and no reference itself. Columns that compute the same by design have one voice.
+    The most precise cases are the reference: of three that differ, the one far from their median stands out; of two,
+    both do; one alone is right. A baseline is held against Keras, and no reference itself.
     """
     failures = {column: _failure(*compared) for column, compared in _comparisons(cases).items()}
     return {column: failure for column, failure in failures.items() if failure is not None}
@@ -110,11 +105,9 @@ def _comparisons(
 
 
 def _voice(column: Column) -> Column:
-    """Return the column whose computation this one repeats: the two have one voice in what is right.
-
-    Of two versions the first has two, its own and its control's: the other is held against it.
-    """
+    """Return the column whose computation this one repeats: the two have one voice in what is right."""
     options = column.options
+    # Of two versions the first has two voices, its own and its control's: the other is held against it.
     again = options.control and bool(options.environment)
     return dataclasses.replace(column, options=variants.unrepeated(options).but(control=again or None))
 

@@ -1,8 +1,7 @@
 """Who is fastest in a row, what the rows' variants cost or save, and when a longer start pays."""
 
-import dataclasses
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from typing import Any
 
@@ -18,10 +17,7 @@ from kerasbench.variants.variant import Variant
 
 @dataclass(frozen=True)
 class Ranking:
-    """Who is fastest in a row: one winner, or the first of several that cannot be told apart.
-
-    Where each column is slower than another, a rival may be significantly faster, and none is ``first``.
-    """
+    """Who is fastest in a row, or the first of several; where each is slower than another, none is ``first``."""
 
     fastest: Column | None  # None where there is nothing to be compared with
     others: list[Contrast]  # each other column over the fastest
@@ -46,10 +42,6 @@ class Ranking:
         return any(contrast.ratio.disturbed for contrast in self.others)
 
     @property
-    def by_slices(self) -> bool:
-        return self.proven and any(contrast.ratio.basis == "slices" for contrast in self.others)
-
-    @property
     def withheld(self) -> bool:
         return self.control is not None and is_off(self.control.ratio)
 
@@ -71,11 +63,7 @@ def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
 
 
 def _over_fastest(row: Row) -> tuple[Column | None, list[Contrast]]:
-    """Return the fastest column of a row, and each other one over it.
-
-    The fastest is not slower than most others by these ratios, which know when the machine was slow; of several such
-    columns it is the one with the shortest times. A case that is not ranked is compared with none.
-    """
+    """Return the column that fewest are faster than by ratios, which know of slow hours, and each other one over it."""
     competing = {column: case for column, case in row.cases.items() if variants.competes(column) and case.is_ranked}
     estimates = {column: case.estimate(row.headline) for column, case in competing.items()}
     values = {column: estimate.value for column, estimate in estimates.items() if estimate is not None}
@@ -123,7 +111,7 @@ def speed_ups(rows: Sequence[Row], effect: float) -> list[Contrast]:
         between(row, gpu, cpu, row.headline, again_of(row))
         for row in rows
         for cpu, gpu in permutations(_measured(row, row.headline), 2)
-        if cpu.device == CPU and gpu.device != CPU and cpu == dataclasses.replace(gpu, device=CPU)
+        if cpu.device == CPU and gpu.device != CPU and cpu == replace(gpu, device=CPU)
     ]
     return judged(contrasts, effect)
 
@@ -139,10 +127,7 @@ class BreakEven:
 
 
 def break_even(row: Row, column: Column, rival: Column, extra_ms: float) -> BreakEven | None:
-    """Return after how many steps a column has made up for a first step that takes so much longer than a rival's.
-
-    None unless the rival's other steps take longer by their whole interval.
-    """
+    """Return when a longer first step is made up for; None unless the rival's others take longer, by their interval."""
     later, rival_ms = in_row(row, rival, column, HEADLINE), row.cases[rival].estimate(HEADLINE)
     if extra_ms <= 0 or later is None or rival_ms is None or not later.is_above(1):
         return None

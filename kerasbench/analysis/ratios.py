@@ -1,10 +1,9 @@
 """The ratio of two cases: slices pair them inside a block, its interval is over blocks (benchmarks/METHOD.md)."""
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TypeVar
 
@@ -71,7 +70,7 @@ def by_means(a: Measured, b: Measured) -> float | None:
     for (_, ours), (_, theirs) in in_common(a, b):
         log, by_medians = _log_of_means(ours, theirs), _epochs(ours, theirs)
         if log is not None and by_medians is not None:
-            blocks.append(dataclasses.replace(by_medians, log=log))
+            blocks.append(replace(by_medians, log=log))
     ratio = over_blocks(blocks, 0.0)
     return ratio.value if ratio else None
 
@@ -169,7 +168,7 @@ def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two rates, by the steps alone where no epochs were measured."""
     ratio = _steps(a, b) if a.training and a.training.unit == "step" and not a.training.epochs else _epochs(a, b)
     ours, theirs = (side.train_samples / side.steps_per_epoch for side in (a, b))
-    return ratio and dataclasses.replace(ratio, log=math.log(ours / theirs) - ratio.log)
+    return ratio and replace(ratio, log=math.log(ours / theirs) - ratio.log)
 
 
 def _compared(of: Callable[[Measurement], Calls | None], read: Callable[[Calls], Mapping[int, float]]) -> Compare:
@@ -195,7 +194,7 @@ def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
 
 def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
     ratio = by_slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
-    return ratio and dataclasses.replace(ratio, log=-ratio.log)
+    return ratio and replace(ratio, log=-ratio.log)
 
 
 _BY_SLICES: dict[str, Compare] = {
@@ -224,7 +223,7 @@ def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
             # They count by their blocks, as they do in the ratio.
             counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sessions]
             between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
-        return dataclasses.replace(ratio, between_sessions=between)
+        return replace(ratio, between_sessions=between)
 
     return row.ratios((a, b, metric), compute)
 
@@ -234,9 +233,8 @@ def ratio_of(
 ) -> LogEstimate | None:
     """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
-    Where the two did not fit into memory together, one of the ``others`` may have been beside each: torch/tensorflow
-    times tensorflow/jax. Else they are paired by rounds, as are those that were measured one process after another.
-    The first of these ways that has three blocks or rounds is taken, or else the first that there is.
+    Where the two did not fit into memory together, one of the ``others`` may have been beside each; else rounds pair
+    them. The first of these ways that has three blocks or rounds is taken, or else the first that there is.
     """
     if a.failure is not None or b.failure is not None:
         return None
@@ -338,7 +336,7 @@ def _over_sessions(sessions: Sequence[Sequence[BlockRatio]], scatter: float, pri
     undisturbed = [[block.log for block in blocks if not block.disturbed] for blocks in sessions]
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
-        return dataclasses.replace(moderated(means, None), trials=sum(map(len, undisturbed)), basis="sessions")
+        return replace(moderated(means, None), trials=sum(map(len, undisturbed)), basis="sessions")
     return over_blocks([block for blocks in sessions for block in blocks], scatter, prior)
 
 

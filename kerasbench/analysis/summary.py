@@ -1,8 +1,7 @@
 """From trials to what a table says: cases in rows, who is fastest, and under which terms."""
 
-import dataclasses
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import compress
 
 from kerasbench import variants
@@ -30,7 +29,7 @@ class Summary:
     def only(self, is_sized: bool) -> "Summary":
         chosen = [(row.size is not None) is is_sized for row in self.rows]
         rankings = list(compress(self.rankings, chosen))
-        return dataclasses.replace(self, rows=list(compress(self.rows, chosen)), rankings=rankings)
+        return replace(self, rows=list(compress(self.rows, chosen)), rankings=rankings)
 
     @property
     def cases(self) -> Iterator[tuple[Row, Column, Measured]]:
@@ -61,7 +60,7 @@ def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> S
     ]
     runs = {row.run for row in rows}
     priors = {run: priors_of([row.cases.values() for row in rows if row.run == run]) for run in runs}
-    rows = [dataclasses.replace(row, priors=priors[row.run]) for row in rows]
+    rows = [replace(row, priors=priors[row.run]) for row in rows]
     published = [row for row in rows if row.size is None]
     sized = [row for row in rows if row.size is not None]
     # Two tables: each one's verdicts are judged together.
@@ -83,7 +82,7 @@ def _without_open_round(record: Run) -> Run:
             rounds = completed if trial.block and not trial.agenda.in_full else known
             if not rounds or trial.failure is not None or trial.round <= rounds:
                 counting.add(id(trial))
-    return dataclasses.replace(record, trials=[trial for trial in record.trials if id(trial) in counting])
+    return replace(record, trials=[trial for trial in record.trials if id(trial) in counting])
 
 
 def _cases(

@@ -1,8 +1,7 @@
 """Everything that runs amount to, as one tidy table: a row for each case and metric of each run."""
 
-import dataclasses
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import LogEstimate
@@ -47,7 +46,7 @@ class Observation:
     commit: str = ""  # of the checkout that the run was started in
 
 
-NAMES = tuple(field.name for field in dataclasses.fields(Observation))
+NAMES = tuple(field.name for field in fields(Observation))
 
 
 def observations(summaries: Iterable[Summary]) -> list[Observation]:
@@ -88,7 +87,7 @@ def _of_case(record: Run, row: Row, column: Column, ranking: Ranking) -> Iterato
         estimate = case.estimate(metric.name)
         if estimate is not None:
             ratio = _over_fastest(row, column, ranking, metric)
-            yield dataclasses.replace(
+            yield replace(
                 empty,
                 metric=metric.name,
                 value=estimate.value,

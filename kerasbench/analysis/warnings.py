@@ -103,11 +103,12 @@ def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
             yield Concern(WarningKind.SESSIONS, detail, columns=(contrast.over.column,))
     if row.origin.config.ranks:  # others have intervals of their own, or none is the fastest
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
-        if ranking.by_slices and not few:  # of enough rounds: most were disturbed
+        by_slices = ranking.proven and any(contrast.ratio.basis == "slices" for contrast in ranking.others)
+        if by_slices and not few:  # of enough rounds: most were disturbed
             most = MIN_TRIALS_FOR_INTERVAL - 1
             detail = f"at most {most} rounds were uninterrupted, so intervals come from their turns"
             yield Concern(WarningKind.DISTURBED, detail)
-        elif ranking.by_slices:
+        elif by_slices:
             yield Concern(WarningKind.SLICES)
         elif ranking.others and few and not ranking.tentative:
             yield Concern(WarningKind.FEW)

@@ -1,8 +1,4 @@
-"""The modes: what a run is for. Each is a folder that is named after its command.
-
-``__init__.py`` declares it, ``plan.py`` has what it measures otherwise than a plain run, ``tell.py`` what it says of
-its runs, other files what follows from them. Nothing outside asks for one by its name.
-"""
+"""The modes: what a run is for. Each is a folder named after its command; nothing outside asks for one by its name."""
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
@@ -40,7 +36,7 @@ def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[Run
 
 
 def teller(mode: str) -> Teller:
-    told: Teller = import_module(f"{__name__}.{mode}.tell").TELLER
+    told: Teller = import_module(f"{__name__}.{mode}.tell").Tells()
     return told
 
 

@@ -1,7 +1,6 @@
 """What a mode is."""
 
-import dataclasses
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 import msgspec
@@ -26,7 +25,7 @@ class Mode(Generic[Own]):
         return msgspec.convert(config.own, self.own)
 
     def configured(self, config: RunConfig, own: Own | None = None) -> RunConfig:
-        return dataclasses.replace(
+        return replace(
             config,
             mode=self.name,
             own=msgspec.to_builtins(own) or {},

@@ -1,4 +1,4 @@
-"""What a mode says of its runs: ``TELLER`` of ``modes/<name>/tell.py``. As it stands here, nothing."""
+"""What a mode says of its runs: ``Tells`` of ``modes/<name>/tell.py``. As it stands here, nothing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 

@@ -24,8 +24,7 @@ ONE_OR_MORE = """
 """
 ZERO_OR_MORE = "wall_ns epoch_steps full_steps_per_epoch operations peak_rss_bytes peak_device_bytes memory_bytes"
 LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split(), 0) | {"width": 1e-9}
-# By a mode, what raises ValidationError for what it cannot have been asked; filled in by ``kerasbench.modes``, and what
-# only reads numbers does without.
+# By a mode, what raises ValidationError for what it cannot have been asked; filled in by ``kerasbench.modes``, if used.
 MODES: dict[str, Callable[[RunConfig], object]] = {}
 
 

@@ -1,9 +1,8 @@
 """Which files of the package measure a column, and their hash, which each trial has.
 
 What differs in it is not compared and not gone on with. So a file is in a table if a change of it may change a figure,
-or whether there is one: what a child runs, what it is started with, who has a turn and for how long. What plans, keeps,
-sums up, draws and carries is in none, and what an option alone uses is that option's.
-tests/results/test_code.py follows the imports, and says what is left out and why.
+or whether there is one; what an option alone uses is that option's. tests/results/test_code.py follows the imports, and
+says what is left out and why.
 """
 
 import ast

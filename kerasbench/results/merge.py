@@ -1,8 +1,7 @@
 """Several runs of one machine as one record, each group whole from the run that measured it best."""
 
-import dataclasses
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.descriptions import WorkloadDescription
@@ -102,6 +101,6 @@ def _scenarios(shares: Sequence[Share]) -> list[ScenarioFacts]:
         # Workloads that the newest run describes come first, in its order.
         first = [workload.name for workload in scenario.description.workloads if workload.name in workloads[name]]
         ordered = [workloads[name][workload] for workload in dict.fromkeys([*first, *workloads[name]])]
-        description = dataclasses.replace(scenario.description, workloads=ordered)
-        scenarios.append(dataclasses.replace(scenario, description=description))
+        description = replace(scenario.description, workloads=ordered)
+        scenarios.append(replace(scenario, description=description))
     return scenarios

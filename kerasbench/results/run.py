@@ -9,7 +9,6 @@ from kerasbench.host import Machine
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Signal, Surroundings
 from kerasbench.names import RUN
-from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options
 from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement
@@ -72,7 +71,7 @@ class RunConfig:
     scenarios: list[str] = field(default_factory=list)
     backends: list[str] = field(default_factory=list)
     devices: list[str] = field(default_factory=list)
-    options: list[Options] = field(default_factory=lambda: [DEFAULT_OPTIONS])
+    options: list[Options] = field(default_factory=lambda: [Options()])
     effort: Effort = field(default_factory=Effort)
     seed: int = 0
     data: DataKind = "synthetic"
@@ -209,14 +208,11 @@ class Trial:
 
 
 def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], known: int = 0) -> int:
-    """Return in how many rounds, from the first on, each of these cases was measured that had not failed by then.
-
-    ``known``: rounds of the run that are complete, so that what is missing has left; later it may be an interruption.
-    """
+    """Return how many rounds have all cases that had not failed by then; ``known``: of the run, that are complete."""
     left, done = set(cases), 0
     while True:
         left -= {trial.case for trial in trials if trial.ends_case and trial.round <= done + 1}
-        if known and done:
+        if known and done:  # what is missing in a complete round has left; later it may be an interruption
             least = done + 1 if done < known else done
             left &= {trial.case for trial in trials if trial.round >= least}
         had = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]

@@ -33,11 +33,7 @@ MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenario
 
 
 class Store:
-    """A run's files: a journal while it runs, then ``<start>.json`` and the tables ``<start>.md``.
-
-    The journal has a line for the run and one for each trial, on disk before the next block begins: whatever happens,
-    at most the block in flight is lost. Its process holds it: another, of a container, may share the folder.
-    """
+    """A run's files: a journal, on disk before the next block begins; then ``<start>.json`` and ``<start>.md``."""
 
     def __init__(self, journal: Path) -> None:
         self.journal, self.data = journal, journal.with_suffix(".json")
@@ -69,7 +65,7 @@ class Store:
         replace(self.journal, b"".join(map(as_line, (header, *record.trials))))
 
     def hold(self) -> None:
-        """Let no other process go on with the journal as it has begun, until ``release`` or the end of this one."""
+        """Let no other process, as of a container that shares the folder, go on with the journal until ``release``."""
         self.release()
         with suppress(OSError):  # a file system without locks
             self._held = self.journal.open("r+b")  # NFS locks nothing else

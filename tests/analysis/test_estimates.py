@@ -214,9 +214,8 @@ def test_variances_that_differ_no_more_than_few_values_let_them_are_pooled() -> 
     assert prior.degrees == 18.0  # of twenty, less those of one
     assert prior.variance > 0.01  # log variances of two degrees of freedom are low on average
     assert estimates.prior_of([(0.01, 2.0)] * (estimates.MIN_RATIOS - 1)) is None
-    assert (
-        known(estimates.prior_of([(0.0, 2.0), *[(0.01, 2.0)] * 6])).moderate(0.0, 2.0)[0] > 0
-    )  # equal values have an interval
+    equal = known(estimates.prior_of([(0.0, 2.0), *[(0.01, 2.0)] * 6]))
+    assert equal.moderate(0.0, 2.0)[0] > 0  # equal values have an interval
 
 
 def test_a_variance_of_few_values_moves_towards_the_others_and_one_of_many_stays() -> None:

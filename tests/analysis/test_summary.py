@@ -174,6 +174,5 @@ def test_blocks_without_disturbance_decide_alone() -> None:
 
 def test_where_most_of_enough_rounds_were_disturbed_the_remedy_is_a_quieter_machine() -> None:
     summary = disturbed(*[range(12)] * 3, (), ()).summary
-    assert summary.rankings[0].by_slices
     kinds = {concern.what for concern in concerns(summary)}
     assert kinds & {WarningKind.SLICES, WarningKind.DISTURBED} == {WarningKind.DISTURBED}

@@ -258,19 +258,13 @@ def test_json_moves_no_cursor_and_holds_the_same() -> None:
     assert json.loads(shown)[0]["trials"][0]["failure"]["cause"] == text
 
 
-PREDICTING = made.changed(made.predicting(), throughput=None)
-BUILDING = made.changed(PREDICTING, builds=Samples.of([Slice(3, 30, done=3, rss_bytes=1 << 20)]), prediction=[])
-
-
-@pytest.mark.parametrize(
-    ("measured", "path", "nothing"),
-    [(BUILDING, f"{MEASURED}/builds", NO_SLICES), (PREDICTING, f"{MEASURED}/prediction", [])],
-    ids=["builds", "predictions"],
-)
-def test_what_is_not_trained_has_other_things(store: Store, measured: Measurement, path: str, nothing: object) -> None:
-    assert load(edited(store, {}, measured)).trials[0].measurement == measured
-    with pytest.raises(ResultsError, match="a list is empty"):
-        load(edited(store, {path: nothing}, measured))
+def test_what_is_not_trained_has_other_things(store: Store) -> None:
+    predicting = made.changed(made.predicting(), throughput=None)
+    building = made.changed(predicting, builds=Samples.of([Slice(3, 30, done=3, rss_bytes=1 << 20)]), prediction=[])
+    for measured, name, nothing in ((building, "builds", NO_SLICES), (predicting, "prediction", [])):
+        assert load(edited(store, {}, measured)).trials[0].measurement == measured
+        with pytest.raises(ResultsError, match="a list is empty"):
+            load(edited(store, {f"{MEASURED}/{name}": nothing}, measured))
 
 
 @pytest.mark.parametrize("more", [{}, {f"{MEASURED}/prediction": []}])  # a race for predictions, and a later trial

@@ -1,15 +1,13 @@
 """Where an epoch's time goes, and what would make it shorter: from trials that measured what a step is made of.
 
-An epoch of S steps is a + S * (feeding + framework + computation). Three readings were taken in turn in one process: a
-step fed from arrays, fed with a batch that lies ready on the device, and the compiled step by itself. Each part is a
-share of the first of them, by the readings of the same cycle, and so the parts add up to the step.
+An epoch of S steps is a + S * (feeding + framework + computation): shares of a step fed from arrays, by readings of the
+same cycles of it, of one fed with a batch that lies ready on the device, and of the compiled step by itself.
 """
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import chain
 
@@ -151,14 +149,15 @@ def _candidates(summary: Summary, case: Place) -> Iterator[Advice]:
         if batch is not None and batch > row.workload.batch:
             larger = Place(other, column)
             if left := ratio_of(larger.case, case.case, STEADY):
-                yield Advice(Help.BATCH, Contrast(larger, case, STEADY, left.times(row.workload.batch / batch)))
+                a_sample = left.log_centre + math.log(row.workload.batch / batch)
+                yield Advice(Help.BATCH, Contrast(larger, case, STEADY, replace(left, log_centre=a_sample)))
     shares = [share(parts.ready, parts.arrays) for _, _, parts in _with_parts(case.case)]
     yield Advice(Help.PREPARED, Contrast(case, case, STEADY, estimate(shares)))
 
 
 def _difference(rival: Column, column: Column) -> Help | None:
     """Return the one thing in which a column differs from another of the same backend, None for none or several."""
-    if dataclasses.replace(rival, device=column.device) == column and rival.device != column.device:
+    if replace(rival, device=column.device) == column and rival.device != column.device:
         return Help.DEVICE
     if "jit" not in column.options and rival != column and rival.with_options(jit=None) == column:
         return Help.JIT

@@ -108,7 +108,7 @@ def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart:
     return BarChart(title, caption, groups, legend=list(PIECE_COLOURS.items()))
 
 
-class Explanations(Teller):
+class Tells(Teller):
     name = "explained"
 
     def title(self, findings: Findings) -> str:
@@ -173,6 +173,3 @@ class Explanations(Teller):
                 more = {"what": advice.what, "instead": instead, "instead_batch_size": batch}
                 told.advice.append(like(Advised, ratio, **case, **more, takes_times_as_much=ratio.value))
         return told
-
-
-TELLER = Explanations()

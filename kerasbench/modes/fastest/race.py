@@ -1,19 +1,16 @@
 """A race: which of many candidates is fastest, measured in rounds that the slow ones leave one after another.
 
-After each round every candidate is compared with the one that leads, and those that are significantly slower by more
-than a margin leave: successive elimination (E. Even-Dar, S. Mannor and Y. Mansour, "Action elimination and stopping
-conditions for the multi-armed bandit and reinforcement learning problems", Journal of Machine Learning Research 7,
-2006). The race is over when no candidate can be faster than the leader by more than the margin.
+Successive elimination: E. Even-Dar, S. Mannor and Y. Mansour, "Action elimination and stopping conditions for the
+multi-armed bandit and reinforcement learning problems", Journal of Machine Learning Research 7, 2006.
 
 Each look decides by 95 % intervals, uncorrected for how many looks there are: who looks four times errs in 6 % of races
 where who looks once errs in 2.5 %. benchmarks/race.py shows by simulation how often the choice is right.
 """
 
-import dataclasses
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from kerasbench import variants
@@ -78,7 +75,7 @@ def compare_by(metric: str, cases: Mapping[Column, Measured]) -> Compare[Column]
         slices = statistics.fmean((block.error or 0.0) ** 2 for block in counted)
         scatter = ratios.assumed_scatter(*pair, metric)
         ratio = interval([block.log for block in counted], math.sqrt(slices + scatter**2))
-        return dataclasses.replace(ratio, disturbed=all(block.disturbed for block in blocks))
+        return replace(ratio, disturbed=all(block.disturbed for block in blocks))
 
     return compare
 
@@ -130,11 +127,8 @@ class Race:
 
     @property
     def longer_start(self) -> tuple[float, float, float] | None:
-        """The first steps of leader and baseline in ms, and after how many steps the leader has made up for its longer.
-
-        None where it is not longer, or where the steps of the two are not of the same samples.
-        """
-        if self.baseline is None or self.metric != HEADLINE:
+        """First steps of leader and baseline in ms, and after how many steps the leader has made up for its longer."""
+        if self.baseline is None or self.metric != HEADLINE:  # steps of a rate are not of the same samples
             return None
         # These started beside others: the metric of a first step leaves them out.
         trained = ([m.training for _, m in self.row.cases[column].trials] for column in (self.leader, self.baseline))
@@ -169,15 +163,11 @@ def simplest(
     margin: float,
     settings: Callable[[Candidate], tuple[bool, int]],
 ) -> Candidate:
-    """Return what is simplest to have, by its ``settings``, among those that are about as fast as the leader.
-
-    To half the margin; and once the race is over, none of those that are left can be faster than the choice by more
-    than the margin.
-    """
+    """Return what is simplest to have, by its ``settings``, among those within half the margin of the leader."""
     candidates = [candidate for candidate in left if candidate not in seen.slower]  # in order: it decides among equals
     ratios = {candidate: compare(candidate, seen.leader) for candidate in candidates if candidate != seen.leader}
     as_fast = [candidate for candidate, ratio in ratios.items() if ratio and ratio.value <= 1 + margin / 2]
-    if seen.is_over:
+    if seen.is_over:  # none that is left may be faster than the choice by more than the margin
         as_fast = [candidate for candidate in as_fast if _is_fastest(candidate, candidates, compare, margin)]
     return min([seen.leader, *as_fast], key=settings)
 

@@ -155,7 +155,7 @@ def _chart(race: Race, title: str) -> BarChart:
     return charts.bars(title, "Time relative to the fastest (shorter is better).", [(race.row.label, drawn)])
 
 
-class Races(Teller):
+class Tells(Teller):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
@@ -223,6 +223,3 @@ class Races(Teller):
             for race in races(findings)
         ]
         return Document(fastest=winners)
-
-
-TELLER = Races()

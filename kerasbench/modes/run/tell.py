@@ -34,7 +34,7 @@ FOLDED: dict[str, Builder] = {
 }
 
 
-class Plain(Teller):
+class Tells(Teller):
     @property
     def quoted(self) -> dict[str, Builder]:
         plain: dict[str, Builder] = {
@@ -91,6 +91,3 @@ def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
     for row, ranking in findings.summary.ranked:
         if ranking.fastest is not None and not row.origin.config.paired:
             yield row, ranking, ranking.fastest
-
-
-TELLER = Plain()

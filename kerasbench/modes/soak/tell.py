@@ -100,7 +100,7 @@ def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, Estimat
     return [(statistics.fmean(at for at, _ in part), mean([value for _, value in part])) for part in parts]
 
 
-class Soaks(Teller):
+class Tells(Teller):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
@@ -173,6 +173,3 @@ class Soaks(Teller):
             for soak in soaks(findings)
         ]
         return Document(trends=trends)
-
-
-TELLER = Soaks()

@@ -1,7 +1,4 @@
-"""A soak: does a step become slower, and does memory grow, while a model goes on for minutes?
-
-It takes turns with a control, a process of the same case that mostly rests: what slows both is not the model.
-"""
+"""A soak takes turns with a process of the same case that mostly rests: what slows both is not the model."""
 
 import math
 import statistics

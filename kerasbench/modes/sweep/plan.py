@@ -42,10 +42,7 @@ class Plans(Planner):
                 )
 
     def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
-        """Return the plan with more sizes, on the two columns of each crossing that has an interval.
-
-        None where they were measured, the run was interrupted or quick, or --budget has no time left.
-        """
+        """Return the plan with more sizes, on both columns of each crossing with an interval; None if it has them."""
         rounds, budget_s = record.rounds_completed, planned.effort.budget_s
         if not MODE.asked(planned.config).refine or record.unfinished or rounds < MIN_TRIALS_FOR_INTERVAL:
             return None

@@ -1,11 +1,10 @@
 """What a sweep shows: series over sizes, what their steps are made of, and where one overtakes another."""
 
-import dataclasses
 import math
 import random
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, islice, pairwise
 
@@ -34,9 +33,8 @@ class CostModel:
 def fit(steps_ms: Sequence[tuple[float, Estimate]]) -> CostModel | None:
     """Fit the line to a series by weighted least squares; None for fewer than MIN_SIZES sizes.
 
-    No standard error counts as less than the median one: three trials that happen to agree shall not draw the line.
-    Intervals are Student's t; where the sizes lie farther off the line than their errors, these are scaled up (R. T.
-    Birge, "The calculation of errors by the method of least squares", Physical Review 40, 1932).
+    No standard error counts as less than the median one, so that three trials that agree do not draw the line. Those of
+    sizes that lie farther off the line are scaled up (R. T. Birge, Physical Review 40, 1932).
     """
     if len(steps_ms) < MIN_SIZES:
         return None
@@ -118,10 +116,7 @@ class SizeSeries:
 
     @property
     def pairs(self) -> list[list[Contrast]]:
-        """The columns that are compared, at each size at which both were measured.
-
-        A size that was interrupted before it had enough rounds for an interval is left out where others have one.
-        """
+        """The columns that are compared, at each size; ones interrupted before an interval go where others have one."""
         pairs = []
         for a, b in combinations(self.columns, 2):
             is_fair = a.device == b.device if a.backend != b.backend else CPU in (a.device, b.device)
@@ -160,10 +155,7 @@ class Crossing:
 
     @cached_property
     def interval(self) -> tuple[float, float] | None:
-        """Between which sizes the sign changes with 95 %.
-
-        A parametric bootstrap: the logarithm of every ratio is drawn from Student's t, DRAWS times.
-        """
+        """Between which sizes the sign changes with 95 %: a parametric bootstrap of all ratios, each by Student's t."""
         if not self.has_interval:
             return None
         import numpy as np
@@ -198,7 +190,7 @@ def swept(findings: Findings) -> list[SizeSeries]:
     pairs = [line.pairs for line in series]
     contrasts = iter(judged((contrast for of_line in pairs for pair in of_line for contrast in pair), findings.effect))
     return [
-        dataclasses.replace(line, duels=[line.duel(list(islice(contrasts, len(pair)))) for pair in of_line])
+        replace(line, duels=[line.duel(list(islice(contrasts, len(pair)))) for pair in of_line])
         for line, of_line in zip(series, pairs, strict=True)
     ]
 
@@ -211,10 +203,7 @@ def sign(ratio: LogEstimate, verdict: Verdict | None) -> int:
 
 
 def crossings(a: Column, b: Column, ratios: Ratios, signs: Sequence[int]) -> list[Crossing]:
-    """Return where the sign of log(a/b) changes between neighbouring sizes at which it is known.
-
-    It is interpolated over log2(size); where noise makes several changes, the middle one counts.
-    """
+    """Return where the sign of log(a/b) changes between neighbouring sizes at which it is known, by log2(size)."""
     known, changes = [index for index, sign in enumerate(signs) if sign], []
     for first, last in pairwise(known):
         if signs[first] != signs[last]:
@@ -228,10 +217,7 @@ def crossings(a: Column, b: Column, ratios: Ratios, signs: Sequence[int]) -> lis
 
 
 def middle_change(places: Sequence[float], values: Sequence[float]) -> float:
-    """Return where values pass through zero, by linear interpolation: of several changes the middle one.
-
-    Where both ends have the same sign it lies at the last place if they are still above zero, else at the first.
-    """
+    """Return where values pass through zero, interpolated linearly: of several changes the middle one, else an end."""
     changes = [
         x + (x_next - x) * value / (value - value_next)
         for (x, value), (x_next, value_next) in pairwise(zip(places, values, strict=True))

@@ -106,7 +106,7 @@ def _chart(findings: Findings, title: str) -> LineChart | None:
     return LineChart(title, caption, panels)
 
 
-class Sweeps(Teller):
+class Tells(Teller):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
@@ -179,6 +179,3 @@ class Sweeps(Teller):
                 faster = {"faster_above": above, "faster_below": below}
                 told.crossovers.append(data.like(Overtaking, crossing, **place, **faster, low=low, high=high))
         return told
-
-
-TELLER = Sweeps()

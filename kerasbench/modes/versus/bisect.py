@@ -31,10 +31,6 @@ class Probe:
     def ratio(self) -> LogEstimate | None:
         return self.contrast.ratio if self.contrast else None
 
-    @property
-    def again(self) -> LogEstimate | None:
-        return self.contrast.again if self.contrast else None
-
 
 @dataclass(frozen=True)
 class Bisection:
@@ -56,9 +52,8 @@ class Bisection:
 def bisect(versions: int, measure: Callable[[int], Probe]) -> Bisection:
     """Find the first slow one of so many versions. ``measure`` measures one beside version 0.
 
-    If the last version is not significantly slower, the search ends. Else half of its logarithm is what a version must
-    be beyond to count as slow, with its whole 95 % interval: so a change lies before the one that is found, also where
-    there were several. The search stops at a probe whose interval holds that middle, or whose control is off.
+    Half of the last one's logarithm is what a version must be beyond to count as slow, with its whole 95 % interval: so
+    a change lies before the one that is found, also where there were several.
     """
     last = measure(versions - 1)
     probes, fast, slow = [last], 0, versions - 1
@@ -90,10 +85,7 @@ def case_of(contrast: Contrast) -> Case:
 
 
 def probe_of(index: int, compared: Versus, case: Case | None) -> Probe:
-    """Return the probe of the training step, or prediction, that a search follows: of its first the slowest with HEAD.
-
-    One that is significantly slower comes before any that is not, however wide the interval of that is.
-    """
+    """Return the probe of the step, or prediction, that is followed: at first the slowest that is significant."""
     steps, why = [contrast for contrast in compared.headlines if case in (None, case_of(contrast))], ""
     step = max(steps, key=lambda step: (step.verdict is Verdict.SLOWER, step.ratio.value), default=None)
     if step is None:

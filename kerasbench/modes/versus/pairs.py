@@ -1,9 +1,8 @@
 """Two versions side by side, in the same blocks of one run."""
 
-import dataclasses
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, Row
 from kerasbench.analysis.contrasts import Contrast, between, judged
@@ -55,18 +54,16 @@ class VersionPair:
         return case is not None and case.failure is None and bool(case.trials)
 
     def contrast(self, metric: str) -> Contrast | None:
-        """Return the head over the base; None where one of them has no number.
-
-        Slices of one or two blocks do not know by how much processes differ: what the base shows against itself tells.
-        """
+        """Return the head over the base; None where one of them has no number."""
         cases, again = self.row.cases, self.base.with_options(control=True)
         if any(column not in cases or cases[column].estimate(metric) is None for column in (self.base, self.head)):
             return None
         control = between(self.row, again, self.base, metric) if again in cases else None
         contrast = between(self.row, self.head, self.base, metric, control.ratio if control else None)
         if contrast and control and contrast.ratio.log_error is not None and contrast.ratio.basis == "slices":
+            # One or two blocks do not know by how much processes differ: what the base shows against itself tells.
             error = math.hypot(contrast.ratio.log_error, control.ratio.log_centre)
-            return dataclasses.replace(contrast, ratio=dataclasses.replace(contrast.ratio, log_error=error))
+            return replace(contrast, ratio=replace(contrast.ratio, log_error=error))
         return contrast
 
 

@@ -29,11 +29,7 @@ class Plans(Planner):
     def with_interpreters(
         self, config: RunConfig | ResumeConfig, asked: Settings, chosen: Interpreters, on_event: events.OnEvent
     ) -> tuple[RunConfig, Interpreters]:
-        """Make the interpreters of both sides if need be.
-
-        Without backends: those that the requirements name, ``torch==2.6``, else all that have both sides. The machine
-        is held meanwhile: another run may be measuring in an environment that is made again.
-        """
+        """Make both sides' interpreters if need be: of the backends named, else required (``torch==2.6``), else all."""
 
         def say(line: str) -> None:
             on_event(events.Notice(line))
@@ -43,6 +39,7 @@ class Plans(Planner):
         packages = {backends.get(name).PACKAGE: name for name in backends.names()}
         known = sides.about(asked.base, asked.head, list(packages), chosen.labels())
         named = config.backends or [packages[package] for package in known] or backends.names()
+        # Another run may be measuring in an environment that is made again.
         with machine_lock(on_wait=say if asked.wait else None):
             interpreters, environments, (base, head) = sides.sides(asked.base, asked.head, chosen, named, say)
         interpreters.require(environments)

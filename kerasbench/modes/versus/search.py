@@ -20,7 +20,8 @@ def bisected(search: Bisection, versions: Sequence[str], case: str) -> Page:
     rows = []
     for probe in sorted(search.probes, key=lambda probe: probe.index):
         contrast, verdict = probe.contrast, EMPTY
-        cells = [Cell(times(ratio), ratio.value) if ratio else EMPTY for ratio in (probe.ratio, probe.again)]
+        ratios = (contrast.ratio, contrast.again) if contrast else (None, None)
+        cells = [Cell(times(ratio), ratio.value) if ratio else EMPTY for ratio in ratios]
         if contrast and contrast.verdict and not probe.why:
             verdict = Cell(SAID[contrast.verdict], strong=contrast.is_decided)
         rows.append([Cell(versions[probe.index]), *cells, verdict])
@@ -78,9 +79,10 @@ def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | Non
             high=probe.ratio.high if probe.ratio else None,
             verdict=(probe.contrast and probe.contrast.verdict) or Verdict.INCONCLUSIVE,
             why_no_verdict=probe.why,
-            control=like(Interval, probe.again) if probe.again and probe.again.has_interval else None,
+            control=like(Interval, again) if again and again.has_interval else None,
         )
         for probe in sorted(bisection.probes, key=lambda probe: probe.index)
+        for again in [probe.contrast and probe.contrast.again]
     ]
     search = Search(
         outcome=bisection.outcome,

@@ -84,10 +84,7 @@ def _chart(versus: Versus, record: Run) -> BarChart:
 
 
 def worse(versus: Versus, with_steps: bool = True) -> list[str]:
-    """Return a sentence for each number of the head that is worse, and for each case that it has no number of.
-
-    Of a page the steps have a table.
-    """
+    """Return a sentence for each number of the head that is worse (steps have a table on a page), or that it lacks."""
     lines = [
         f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}."
         for contrast in versus.regressions
@@ -135,7 +132,7 @@ def _notes(versus: Versus) -> Iterator[Words]:
         yield f"Undecided: {seen[0].lower()}{seen[1:]}"
 
 
-class Comparisons(Teller):
+class Tells(Teller):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
@@ -148,8 +145,7 @@ class Comparisons(Teller):
             yield from ("--threshold", f"{100 * threshold:g}%")
 
     def title(self, findings: Findings) -> str:
-        known = versions(findings) if findings.mode == MODE.name else []
-        return "; ".join(_overall(versus) for versus in known)
+        return "; ".join(map(_overall, versions(findings))) if findings.mode == MODE.name else ""
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
         for versus in versions(findings):
@@ -184,6 +180,3 @@ class Comparisons(Teller):
                     base = contrast.under
                     again = Place(base.row, base.column.with_options(control=True))
                     yield Contrast(again, base, contrast.metric, contrast.again), {"is_control": True}
-
-
-TELLER = Comparisons()

@@ -84,13 +84,15 @@ def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:
     assert found.longer_start is None  # its steps are of other samples
 
 
-def test_a_longer_first_step_pays_after_some_steps() -> None:
+def test_a_longer_first_step_pays_after_some_steps_and_more_memory_is_told() -> None:
     record = raced({JAX: 1.0, TENSORFLOW: 4.0})
-    record.trials[0] = made.changed(record.trials[0], measurement={"training": {"first_step_ns": 3300 * made.MS}})
+    costly = {"training": {"first_step_ns": 3300 * made.MS}, "peak_rss_bytes": 2 << 30}
+    record.trials[0] = made.changed(record.trials[0], measurement=costly)
     found = only(record)
     assert found.longer_start == pytest.approx((3300, 300, 3000 / 3.1), rel=0.05)
     lines = [plain(line) for line in tell.before_use(found)]
     assert any(line.startswith("Its first step takes 3.30 s, that of TensorFlow 0.300 s.") for line in lines)
+    assert "It needs more memory: 2,048 MiB; TensorFlow needs 512 MiB." in lines
 
 
 @pytest.mark.parametrize(("batch", "metric"), [(32, "predict_batch_p50_ms"), (1, "predict_p50_ms")])
@@ -133,37 +135,22 @@ def test_of_two_about_as_fast_the_simpler_is_chosen(error: float, is_over: bool,
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
     record = raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2)
-    ((_, kind, (winner, others)),) = tell.TELLER.briefs(Findings.of(record))
+    ((_, kind, (winner, others)),) = tell.Tells().briefs(Findings.of(record))
     assert (kind, winner) == ("race", "JAX (steps_per_execution=8)")
     assert others.startswith("TensorFlow 4.")
-    ((_, _, level),) = tell.TELLER.briefs(Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})))
+    ((_, _, level),) = tell.Tells().briefs(Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})))
     assert level == ["TensorFlow (undecided)", "–"]
 
 
-@pytest.mark.parametrize(
-    ("times", "said"),
-    [
-        ({HALF: 1.0, TENSORFLOW: 4.0}, "A dtype of fewer digits changes the results"),
-        ({LARGER: 5.0, TENSORFLOW: 2.0}, "A larger batch changes how the model learns"),
-    ],
-)
-def test_what_else_to_know_of_the_fastest_is_said(times: dict[Column, float], said: str) -> None:
-    result = only(raced(*[times] * 4, tries="batch-size" if LARGER in times else "jit"))
-    assert any(plain(line).startswith(said) for line in tell.before_use(result))
-
-
-def test_more_memory_is_told() -> None:
-    run = raced({FAST: 1.0, TENSORFLOW: 4.0})
-    peaks = zip(run.trials, (2 << 30, 1 << 30), strict=True)
-    trials = [made.changed(trial, measurement={"peak_rss_bytes": peak}) for trial, peak in peaks]
-    result = only(made.changed(run, trials=trials))
-    assert "It needs more memory: 2,048 MiB; TensorFlow needs 1,024 MiB." in [*tell.before_use(result)]
+def test_what_else_a_setting_changes_is_said() -> None:
+    lines = tell.before_use(only(raced(*[{HALF: 1.0, TENSORFLOW: 4.0}] * 4)))
+    assert any(plain(line).startswith("A dtype of fewer digits changes the results") for line in lines)
 
 
 def test_who_is_neither_near_nor_the_best_of_a_backend_nor_keras_default_is_folded_away() -> None:
-    assert list(tell.TELLER.details(Findings.of(RACED))) == []
+    assert list(tell.Tells().details(Findings.of(RACED))) == []
     even = JAX.with_options(steps_per_execution=32)
-    (many,) = tell.TELLER.details(Findings.of(raced({FAST: 1.0, even: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
+    (many,) = tell.Tells().details(Findings.of(raced({FAST: 1.0, even: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
     assert [row[0].text for row in known(many.table).rows] == ["JAX (steps_per_execution=32)", "JAX"]
     assert many.folded
 

@@ -8,7 +8,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
-from kerasbench.modes.soak.tell import TELLER
+from kerasbench.modes.soak.tell import Tells
 from kerasbench.modes.soak.trend import Soak, soaks, trend
 from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
@@ -26,7 +26,7 @@ def only(record: Run) -> Soak:
 
 
 def sentence(record: Run) -> str:
-    (line,) = TELLER.sentences(Findings.of(record))
+    (line,) = Tells().sentences(Findings.of(record))
     return line
 
 
