@@ -138,7 +138,6 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
 
 
 def _usable(backend: str, interpreter: str) -> Inventory:
-    """Return what an interpreter is; raise UsageError where the backend's wheels are not for it."""
     newest = NEWEST_PYTHON.get(backend)
     answer = questions.inventory(interpreter) if interpreters.runs(interpreter) else None
     if not isinstance(answer, Inventory):

@@ -120,17 +120,13 @@ def watch(name: str) -> Iterator[Watched]:
                 thread.join()
 
 
-def processes(name: str) -> list[int] | None:
+def uuid_and_processes(name: str) -> tuple[str, list[int] | None]:
     """By the driver's numbers, inside a container the host's, which match no process there; None: not reported."""
     with _device(name) as (ask, device):
         kinds = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses")
         listed = [ask(kind, device) for kind in kinds]
-        return None if None in listed else sorted({process.pid for of_kind in listed for process in of_kind or ()})
-
-
-def uuid(name: str) -> str:
-    with _device(name) as (ask, device):
-        return _uuid(ask, device)
+        numbers = sorted({process.pid for of_kind in listed for process in of_kind or ()})
+        return _uuid(ask, device), None if None in listed else numbers
 
 
 def free_bytes(name: str) -> int | None:

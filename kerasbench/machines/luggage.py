@@ -51,7 +51,6 @@ def _renamed(pattern: str, names: Mapping[str, str]) -> str:
 
 
 def folder_name(results: str) -> str:
-    """Return what the folder there is called: after this machine and --results."""
     host = re.sub(r"[^a-z0-9-]", "-", platform.node().lower())[:40]
     place = f"{platform.node()} {getpass.getuser()} {Path(results).resolve()}"
     return f"{host}-{hashlib.sha256(place.encode()).hexdigest()[:HASH_LENGTH]}"

@@ -29,8 +29,6 @@ SSH = ("ssh", "-T", "-a", "-x", "-oBatchMode=yes", "-oConnectTimeout=20", "-oSer
 
 
 class Shell:
-    """Runs one script of a shell at a time on a machine."""
-
     warning = ""  # about its last script
 
     def __init__(self, host: str = HERE) -> None:

@@ -84,10 +84,7 @@ OnBlockEvent = Callable[[BlockEvent], None]
 def measure(
     members: Sequence[BlockMember], policy: BlockPolicy, on_event: OnBlockEvent, alone: bool, kept: Mapping[str, str]
 ) -> list[Outcome | None]:
-    """Measure columns side by side; return the outcome of each, None where others have taken the memory or files.
-
-    ``alone``: each starts, and gets ready for each stage, while no other runs, for cold figures.
-    """
+    """Measure columns side by side. None: others have taken the memory. ``alone``: each starts while no other runs."""
     with ExitStack() as stack:
         try:
             guard = stack.enter_context(group.guarded())

@@ -7,7 +7,6 @@ import psutil
 from kerasbench import text, variants
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, MINIMAL_EFFECT_ON_BATTERY
 from kerasbench.host import commit, load
-from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import MachineState, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.processes.outcome import Outcome
@@ -39,7 +38,7 @@ def new_record(planned: Plan, state: MachineState) -> Run:
     )
 
 
-def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineState) -> LoadLimit:
+def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineState) -> load.LoadLimit:
     processors = psutil.cpu_count() or 1  # those included that this process may not use: counters are of all
     return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors)
 

@@ -141,10 +141,7 @@ class Rounds:
         return schedule.all_in_words(reasons, self.planned.effort, self._precision, several)
 
     def _measure_row(self, row: OpenRow, index: int) -> None:
-        """Measure a row in as few blocks as memory allows, each with a column of an earlier one, for ratios over both.
-
-        Where a block had a single column, even two do not fit: the others follow one by one, as crowded ones do.
-        """
+        """Measure a row in as few blocks as memory allows, each with a column of an earlier one; at last one by one."""
         for case in [case for case in row.alive if variants.has(case.options, "prepares")]:
             if case.key not in self._caches:
                 self._fill_caches(row, case, index)

@@ -185,10 +185,7 @@ def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, pri
 def scatter_of(
     a: Measured, b: Measured, metric: str, priors: Priors | None
 ) -> tuple[float, float, dict[str, float]] | None:
-    """Return the variance of blocks; without what slices explain; and what one cycle of each stage would leave open.
-
-    None: no block has slices of both. Moderated by the run's other ratios, or by what is assumed of all.
-    """
+    """Return the variance of blocks; without what slices explain; and what one cycle of each stage would leave open."""
     blocks = [(ratio.log, ratio.error) for ratio in ratios.of_blocks((a, b), metric) if ratio.error is not None]
     if not blocks:
         return None
