@@ -227,8 +227,7 @@ def cuda_build(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     if cards and backend.wheel == "CPU":
         gravity, wanted = WARNING, min(nvidia.OLDEST_DRIVER)
         cause = f"this {backend.name} is a CPU build, on a machine with {cards[0].name}"
-    # Of a driver that is older than all in the list nothing is known but that it speaks none of these. NVIDIA's forward
-    # compatibility may let a newer CUDA run.
+    # A driver older than all in the list speaks none of these; forward compatibility may let a newer CUDA run.
     elif cards and wanted >= min(nvidia.OLDEST_DRIVER) and wanted > (spoken or 0) and not backend.sees_gpu:
         cause = f"this {backend.name} is built for CUDA {wanted}, which driver {cards[0].driver} does not support"
     elif 0 < wanted <= (spoken or 0) and not backend.sees_gpu and VISIBLE not in facts.variables:

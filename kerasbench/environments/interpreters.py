@@ -37,7 +37,6 @@ class Interpreters:
         return self.named.get(environment, sys.executable)
 
     def source(self, environment: Environment) -> str:
-        """``--python`` or a file; empty where nobody named it."""
         return self.sources.get(environment, "")
 
     def environments(self, backends: Iterable[str]) -> list[Environment]:

@@ -62,8 +62,6 @@ def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> s
 
 @dataclass(frozen=True)
 class Side:
-    """What BASE or HEAD means: a label of an interpreter that has a name, unless it has one of the others."""
-
     label: str
     path: str = ""  # of an interpreter
     wanted: tuple[str, ...] = ()  # requirements to be installed

@@ -45,7 +45,6 @@ class Luggage:
 
 
 def _renamed(pattern: str, names: Mapping[str, str]) -> str:
-    """Return a file, or a scenario of a file, with another name of that file."""
     file = next((file for file in names if pattern == file or pattern.startswith(f"{file}/")), "")
     return names[file] + pattern.removeprefix(file) if file else pattern
 

@@ -32,10 +32,8 @@ class BlockMember:
 @dataclass(frozen=True)
 class BlockPolicy:
     orders: Callable[[int], Iterator[Sequence[int]]]  # of a number of columns: their order in each cycle
-    # Whether a stage can end, by the slices of each column (its place among the members).
-    enough: Callable[[str, Mapping[int, Sequence[Slice]]], bool]
-    # Of a row, by what the steps of each column took, in ns; None: one more of each.
-    sizes: Callable[[Mapping[int, Sequence[int]]], Sizes | None]
+    enough: Callable[[str, Mapping[int, Sequence[Slice]]], bool]  # whether a stage can end, by the columns' slices
+    sizes: Callable[[Mapping[int, Sequence[int]]], Sizes | None]  # by their steps, in ns; None: one more of each
     fits: Callable[[], bool]  # whether there is memory for one more child
     rest_s: float = 0.0  # nobody runs for so long before each turn
 

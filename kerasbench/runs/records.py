@@ -87,8 +87,7 @@ def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str
 
 
 def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, beside_others: bool = False) -> Trial:
-    # What failed beside others may not fail by itself if memory had run out. That takes many names on a GPU, where a
-    # card may also be for one process alone: there, for whatever reason before it could be measured.
+    # What ran out of memory may not do so by itself; on a GPU, so may whatever failed before it could be measured.
     failure, crowded = outcome.failure, False
     if beside_others and failure is not None and not failure.own_limit:
         crowded = failure.code is Code.OOM or (case.device.kind == GPU and not outcome.had_turn)

@@ -281,7 +281,6 @@ class Rounds:
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _odd(self, row: OpenRow, index: int) -> list[Trial]:
-        """Records of those that compute something else, and are measured no further. Their trials stay."""
         return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]
 
     def _keep(self, row: OpenRow, trials: Sequence[Trial]) -> None:
