@@ -16,7 +16,6 @@ from kerasbench.backends.torch import FALLBACK
 from kerasbench.environments.interpreters import Interpreters, runs
 from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, pip, release
 from kerasbench.host import Machine, linux, macos, noise, nvidia
-from kerasbench.host.noise import MachineState, WarningKind
 from kerasbench.processes import questions
 from kerasbench.processes.variables import KEEP, held_back, own_names
 from kerasbench.protocol.columns import Environment
@@ -74,7 +73,7 @@ class BackendFacts:
 class MachineFacts:
     fingerprint: Machine
     system: str
-    state: MachineState
+    state: noise.MachineState
     cards: list[nvidia.Card]  # what the NVIDIA driver lists
     makers: list[str]  # of the display controllers on the bus
     apple_silicon: bool  # whatever the interpreter was built for
@@ -291,11 +290,11 @@ def mac(facts: Facts) -> Iterator[Finding]:
 
 def surroundings(facts: Facts) -> Iterator[Finding]:
     for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
-        kind = WarningKind(signal.name)
+        kind = noise.WarningKind(signal.name)
         yield WARNING, signal.reason, kind.remedy, kind.is_command
     level = facts.machine.state.thermal_level
     if level is not None and level >= noise.THERMAL_WARN:
-        yield WARNING, f"macOS reports thermal pressure, level {level}", WarningKind.HEAT.remedy, False
+        yield WARNING, f"macOS reports thermal pressure, level {level}", noise.WarningKind.HEAT.remedy, False
     heeded = {VISIBLE, *(name for backend in backends.names() for name in backends.get(backend).HEEDED)}
     others = [name for name in facts.variables if name not in heeded]
     if others:

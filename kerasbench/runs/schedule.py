@@ -35,8 +35,7 @@ def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case
 
 PRECISION = 0.02  # half-width by its rounds alone, for every ratio, at which further ones add nothing that matters
 PRECISION_ON_BATTERY = 0.05
-# An interval that kept so much of its width in so many blocks no longer shrinks. Six blocks from three leave
-# 0.42 of it. One block says nothing: an unusual one widens the interval, which is a reason to go on.
+# An interval that kept so much of its width in so many blocks no longer shrinks. Six blocks from three leave 0.42.
 NO_GAIN, NO_GAIN_BLOCKS = 0.95, 3
 
 
