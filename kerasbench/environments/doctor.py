@@ -16,10 +16,7 @@ from kerasbench.backends.torch import FALLBACK
 from kerasbench.environments.interpreters import Interpreters, runs
 from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, pip, release
 from kerasbench.host import Machine, linux, macos, noise, nvidia
-from kerasbench.host.noise import MachineState, WarningKind
-from kerasbench.host.nvidia import OLDEST_DRIVER, PACKAGE, Card
 from kerasbench.processes import questions
-from kerasbench.processes.questions import Tick, together
 from kerasbench.processes.variables import KEEP, held_back, own_names
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
@@ -76,8 +73,8 @@ class BackendFacts:
 class MachineFacts:
     fingerprint: Machine
     system: str
-    state: MachineState
-    cards: list[Card]  # what the NVIDIA driver lists
+    state: noise.MachineState
+    cards: list[nvidia.Card]  # what the NVIDIA driver lists
     makers: list[str]  # of the display controllers on the bus
     apple_silicon: bool  # whatever the interpreter was built for
     macos: Version  # empty elsewhere
@@ -99,7 +96,7 @@ def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
     """Look at the machine while it is quiet, then ask every backend's interpreter, in children side by side."""
     machine = look_at_machine()
 
-    def ask(name: str, tick: Tick) -> BackendFacts:
+    def ask(name: str, tick: questions.Tick) -> BackendFacts:
         python, source = interpreters.of(Environment(name)), interpreters.source(Environment(name))
         if not runs(python):
             gone = Failure(Code.UNAVAILABLE, f"no interpreter at {python}", f"correct the path in {source}", "spawn")
@@ -107,7 +104,7 @@ def gather(names: Sequence[str], interpreters: Interpreters) -> Facts:
         inventory = questions.inventory(python, tick)
         return BackendFacts(name, python, source, inventory, questions.probe(name, python, tick))
 
-    return Facts(machine, together(ask, names, at_once=len(names)), held_back())
+    return Facts(machine, questions.together(ask, names, at_once=len(names)), held_back())
 
 
 def look_at_machine() -> MachineFacts:
@@ -157,7 +154,6 @@ def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = Tr
 
 
 def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    """An interpreter that cannot be asked, is translated, or lacks the backend."""
     inventory, intel_mac = backend.inventory, facts.machine.system == "darwin" and not facts.machine.apple_silicon
     if isinstance(inventory, Failure):
         yield ERROR, inventory.cause, inventory.remedy, False
@@ -175,7 +171,6 @@ def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 
 def keras(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    """No Keras, one that is not known, or another than that of other backends: versions differ in what a step costs."""
     if not backend.installed:
         return
     version, python = backend.keras, backend.interpreter
@@ -206,11 +201,16 @@ def nvidia_cards(facts: Facts) -> Iterator[Finding]:
     machine, visible = facts.machine, facts.variables.get(VISIBLE)
     if machine.nvidia_package_missing:
         unchecked = "trials on its GPUs are not checked for heat, for other processes and for the right GPU"
-        cause = f"there is an NVIDIA driver, but {PACKAGE} is not installed: {unchecked}"
-        yield WARNING, cause, pip(sys.executable, PACKAGE), True
+        cause = f"there is an NVIDIA driver, but {nvidia.PACKAGE} is not installed: {unchecked}"
+        yield WARNING, cause, pip(sys.executable, nvidia.PACKAGE), True
     elif "NVIDIA" in machine.makers and not machine.cards:
         cause = "there is an NVIDIA GPU, but no driver lists it: the driver is not installed or not loaded"
-        yield WARNING, cause, f"install NVIDIA's driver, version {OLDEST_DRIVER[13]} or newer, and restart", False
+        yield (
+            WARNING,
+            cause,
+            f"install NVIDIA's driver, version {nvidia.OLDEST_DRIVER[13]} or newer, and restart",
+            False,
+        )
     # CUDA takes the list up to the first name that means no device.
     shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (visible or "").split(","))))
     if visible is not None and shown < len(machine.cards):
@@ -221,20 +221,18 @@ def nvidia_cards(facts: Facts) -> Iterator[Finding]:
 
 
 def cuda_build(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    """A build for the CPU alone, for a newer CUDA than the driver speaks, or that sees no GPU; two cuDNNs beside it."""
     cards, wanted, spoken = facts.machine.cards, backend.cuda or 0, nvidia.cuda_of(facts.machine.cards)
     gravity, cause = ERROR, ""
     if cards and backend.wheel == "CPU":
-        gravity, wanted = WARNING, min(OLDEST_DRIVER)
+        gravity, wanted = WARNING, min(nvidia.OLDEST_DRIVER)
         cause = f"this {backend.name} is a CPU build, on a machine with {cards[0].name}"
-    # Of a driver that is older than all in the list nothing is known but that it speaks none of these. NVIDIA's forward
-    # compatibility may let a newer CUDA run.
-    elif cards and wanted >= min(OLDEST_DRIVER) and wanted > (spoken or 0) and not backend.sees_gpu:
+    # A driver older than all in the list speaks none of these; forward compatibility may let a newer CUDA run.
+    elif cards and wanted >= min(nvidia.OLDEST_DRIVER) and wanted > (spoken or 0) and not backend.sees_gpu:
         cause = f"this {backend.name} is built for CUDA {wanted}, which driver {cards[0].driver} does not support"
     elif 0 < wanted <= (spoken or 0) and not backend.sees_gpu and VISIBLE not in facts.variables:
         cause = f"this {backend.name} is built for CUDA {wanted} and sees no GPU, though the driver lists one"
     if cause and spoken is None:
-        oldest = f", {OLDEST_DRIVER[wanted]} or newer" if wanted in OLDEST_DRIVER else ""
+        oldest = f", {nvidia.OLDEST_DRIVER[wanted]} or newer" if wanted in nvidia.OLDEST_DRIVER else ""
         yield gravity, cause, f"update the NVIDIA driver{oldest}", False
     elif cause:
         yield gravity, cause, create(backend.name, "--cuda"), True
@@ -246,7 +244,6 @@ def cuda_build(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
 
 
 def metal_plugin(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
-    """A tensorflow-metal that is missing, or that this TensorFlow cannot load: not even the CPU works then."""
     ended = backend.python >= METAL_ENDS_AT_PYTHON
     another_python = create("tensorflow", "--interpreter", "python3.12")
     remedy = another_python if ended else install(facts, backend, keras=False)
@@ -292,13 +289,12 @@ def mac(facts: Facts) -> Iterator[Finding]:
 
 
 def surroundings(facts: Facts) -> Iterator[Finding]:
-    """What speaks against measuring here now: the signals that a run would record; variables of the shell."""
     for signal in noise.of_machine(facts.machine.state, facts.machine.fingerprint.cores):
-        kind = WarningKind(signal.name)
+        kind = noise.WarningKind(signal.name)
         yield WARNING, signal.reason, kind.remedy, kind.is_command
     level = facts.machine.state.thermal_level
     if level is not None and level >= noise.THERMAL_WARN:
-        yield WARNING, f"macOS reports thermal pressure, level {level}", WarningKind.HEAT.remedy, False
+        yield WARNING, f"macOS reports thermal pressure, level {level}", noise.WarningKind.HEAT.remedy, False
     heeded = {VISIBLE, *(name for backend in backends.names() for name in backends.get(backend).HEEDED)}
     others = [name for name in facts.variables if name not in heeded]
     if others:

@@ -1,8 +1,4 @@
-"""Which Python runs which backend: named on the command line, in a file of the project's, or the one that runs this.
-
-CUDA builds of the frameworks bring NVIDIA wheels that overwrite each other, and tensorflow-metal wants an older
-TensorFlow: an environment for each backend is the way out. A child needs only keras, numpy and its backend there.
-"""
+"""Which Python runs which backend. One for all would not do: CUDA builds bring wheels that overwrite each other."""
 
 import grp
 import os
@@ -41,7 +37,6 @@ class Interpreters:
         return self.named.get(environment, sys.executable)
 
     def source(self, environment: Environment) -> str:
-        """``--python`` or a file; empty where nobody named it."""
         return self.sources.get(environment, "")
 
     def environments(self, backends: Iterable[str]) -> list[Environment]:
@@ -60,7 +55,6 @@ class Interpreters:
         return list(dict.fromkeys(environment.label for environment in self.named if environment.label))
 
     def require(self, environments: Iterable[Environment]) -> None:
-        """Raise UsageError where one of these interpreters cannot be started."""
         for environment in environments:
             if not runs(path := self.of(environment)):
                 name = f" --name {environment.label}" if environment.label else ""
@@ -72,10 +66,7 @@ class Interpreters:
 
 
 def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None) -> Interpreters:
-    """Return the interpreters that ``--python NAME=PATH`` names, and those of the nearest file for all others.
-
-    NAME is a backend, or ``torch@LABEL``. A path is relative to its file; a folder means the environment in it.
-    """
+    """Take ``--python NAME=PATH``, such as ``torch@LABEL=...``, and what the nearest file says of all other names."""
     file, configuration = configured(folder or Path.cwd())
     by_file, by_option = {}, {}
     for name, path in configuration.get("python", {}).items():
@@ -116,11 +107,7 @@ def defaults(folder: Path | None = None) -> dict[str, Any]:
 
 
 def configured(folder: Path, say: Callable[[str], None] = complain) -> tuple[Path | None, dict[str, Any]]:
-    """Return the nearest file that configures kerasbench, and what it says of it; None where there is none.
-
-    It is looked for in ``folder`` and above, up to where a project begins (.git or pyproject.toml), then in the home
-    folder. It names programs that are started: another user's, or one that everybody may change, is passed over.
-    """
+    """Return the nearest file that configures kerasbench, here, above or at home, and what it says of it; or None."""
     for place in _places(folder):
         file, project = place / OWN_FILE, place / PYPROJECT
         if file.is_file() and _is_own(file, say):

@@ -1,8 +1,4 @@
-"""The two sides of a comparison: a label that was given before, an interpreter, or what is to be installed.
-
-What is to be installed becomes an overlay: an environment with a few packages on top of an interpreter's own. So two
-sides differ in what was asked for, and in what that needs. uv makes one in a second or two, in the user's cache folder.
-"""
+"""The two sides of a comparison: a label, an interpreter, or what is to be installed on top of an interpreter's own."""
 
 import hashlib
 import os
@@ -66,8 +62,6 @@ def overlay(python: str, wanted: Sequence[str], say: Callable[[str], None]) -> s
 
 @dataclass(frozen=True)
 class Side:
-    """What BASE or HEAD means: a label of an interpreter that has a name, unless it has one of the others."""
-
     label: str
     path: str = ""  # of an interpreter
     wanted: tuple[str, ...] = ()  # requirements to be installed
@@ -112,7 +106,6 @@ def _commit(text: str) -> Side | None:
 
 
 def _git(path: Path, *words: str) -> str:
-    """Return what git says of a checkout; raise UsageError where it refuses."""
     git = shutil.which("git")
     if git is None:
         raise UsageError(f"{path}: git is not installed, so its commits cannot be looked up")
@@ -123,10 +116,7 @@ def _git(path: Path, *words: str) -> str:
 
 
 def between(good: str, bad: str) -> list[str]:
-    """Return all versions from GOOD to BAD, in the words of ``versus``; raise UsageError where nothing says which.
-
-    They are releases of a package that pip finds for this Python, or commits of a checkout, of the first parents.
-    """
+    """Return all from GOOD to BAD: releases that pip finds here, or commits of the first parents. Raise UsageError."""
     first, last = EXACT.fullmatch(good.strip()), EXACT.fullmatch(bad.strip())
     if first and last and first["package"] == (package := last["package"]):
         try:

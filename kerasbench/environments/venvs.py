@@ -80,7 +80,6 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLD
 
 
 def _index(spec: EnvironmentSpec, cpu: bool) -> list[str]:
-    """Return uv's options about where packages are, and those of torch's CPU builds for Linux."""
     if spec.index:  # the newest of all, as pip takes it: uv alone takes a package from the first index that has any
         return ["--index", spec.index, "--index-strategy", "unsafe-best-match"]
     return ["--torch-backend", "cpu"] if cpu and sys.platform == "linux" else []
@@ -138,7 +137,6 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
 
 
 def _usable(backend: str, interpreter: str) -> Inventory:
-    """Return what an interpreter is; raise UsageError where the backend's wheels are not for it."""
     newest = NEWEST_PYTHON.get(backend)
     answer = questions.inventory(interpreter) if interpreters.runs(interpreter) else None
     if not isinstance(answer, Inventory):
@@ -155,7 +153,6 @@ def _usable(backend: str, interpreter: str) -> Inventory:
 
 
 def naming(folder: Path | None = None) -> Path:
-    """Return the file that names interpreters here; raise UsageError where one is there that may not be used."""
     here = (folder or Path.cwd()).absolute()
     configured, _ = interpreters.configured(here)
     file = configured or here / interpreters.OWN_FILE

@@ -58,7 +58,6 @@ def _given(variable: str) -> str:
 
 
 def commit() -> str:
-    """Return what the variable says, or the commit of the checkout in this folder; empty where there is none."""
     if given := _given(COMMIT):
         return given
     try:

@@ -59,7 +59,6 @@ def is_contained(root: Path = ROOT) -> bool:
 
 
 def governors(root: Path = ROOT) -> list[str]:
-    """Return the distinct frequency governors; most virtual machines have none."""
     names = {_text(file) for file in (root / CPUS).glob("cpu[0-9]*/cpufreq/scaling_governor")}
     return sorted(filter(None, names))
 
@@ -71,7 +70,6 @@ def throttle_count(root: Path = ROOT) -> int | None:
 
 
 def on_battery(root: Path = ROOT) -> bool | None:
-    """Return whether a battery feeds the machine; most desktops and servers do not say."""
     folders = (root / "sys/class/power_supply").glob("*")  # also a mouse's or a keyboard's
     supplies = [folder for folder in folders if _text(folder / "scope") != "Device"]
     if any(_text(supply / "type") in WALL_SUPPLIES and _text(supply / "online") == "1" for supply in supplies):
@@ -142,7 +140,6 @@ def _levels(root: Path) -> list[Path]:
 
 
 def _pairs(file: Path) -> dict[str, int]:
-    """Return a file's lines of a name and a whole number, such as a control group's cpu.stat has."""
     pairs = (line.split() for line in _text(file).splitlines())
     numbers = {pair[0]: whole_number(pair[1]) for pair in pairs if len(pair) == 2}
     return {name: number for name, number in numbers.items() if number is not None}

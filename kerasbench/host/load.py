@@ -1,8 +1,4 @@
-"""Whether others used so much of the machine that slices do not count.
-
-A system counts in ticks of 10 ms how long a CPU core was idle. Where cores are read one by one, their rounding adds up
-to more than a slice may be disturbed by: then sums over several slices are judged.
-"""
+"""Whether others used so much of the machine that slices do not count; of sums, where rounding hides it in each."""
 
 import dataclasses
 import math
@@ -20,9 +16,8 @@ from kerasbench.protocol.stages import STAGES
 # (docs/how-it-works.md). A column on a GPU does not compute on the CPU: for it, a share of all.
 OF_ONE, OF_ALL = 0.12, 0.06
 QUIET_SHARE = 0.01  # of the cores: what was busy before the run is load of somebody's where it was more
-TICK_NS = 10_000_000
-# How many standard deviations rounding is allowed: it exceeds them once in two thousand. Slices, cycles and sums of
-# cycles are judged, so that of a hundred cycles less than one is marked while nobody runs (benchmarks/rounding.py).
+TICK_NS = 10_000_000  # in which a system counts how long each core was idle
+# Standard deviations: of a hundred cycles, less than one is marked while nobody runs (benchmarks/rounding.py).
 ROUNDING = 3.3
 
 
@@ -76,10 +71,7 @@ class Load:
 
 
 def disturbed_cycles(columns: Sequence[Mapping[int, Load]]) -> list[set[int]]:
-    """Return the cycles of a stage that do not count, for each column.
-
-    Each turn is judged. Of those that rounding leaves open, each cycle is judged, then sums of 2, 4, 8 and more.
-    """
+    """Return, for each column, the cycles that do not count: turns are judged, then cycles, then sums of 2, 4, 8 ..."""
     alone = [{cycle for cycle, load in turns.items() if load.is_disturbed} for turns in columns]
     unclear = [{cycle: load for cycle, load in turns.items() if load.is_rounding} for turns in columns]
     left = sorted(set().union(*unclear).difference(*alone))

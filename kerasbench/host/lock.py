@@ -85,7 +85,6 @@ def _born(pid: int) -> float | None:
 
 
 def _owner(file: Path) -> str:
-    """Return who alone may remove the lock file in /tmp."""
     with suppress(OSError, KeyError):  # a user without a name
         return f", which is {file.owner()}'s"
     return ""

@@ -80,7 +80,6 @@ def on_battery() -> bool | None:
 
 
 def low_power() -> bool | None:
-    """Return whether the low-power mode is on, None where there is no such mode."""
     mode = POWER_MODE.search(_output([PMSET, "-g"]))
     return mode[1] == "1" if mode else None
 

@@ -107,7 +107,6 @@ class Surroundings:
 
 
 def of_machine(state: MachineState, cores: int) -> list[Signal]:
-    """Return what speaks against this machine before anything is measured."""
     busy = f"{text.percent(state.busy_share)} of the CPU in use"
     signals = _graded("load", state.busy_share, BUSY_BEFORE_WARN, BUSY_BEFORE_INVALID, busy)
     if state.on_battery:

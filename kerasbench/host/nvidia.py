@@ -11,8 +11,7 @@ PACKAGE = "nvidia-ml-py"
 LIBRARY = "libnvidia-ml.so.1"  # of the driver
 INTERVAL_S = 1.0  # clocks and heat change over seconds, and the parent is to be quiet
 MIG = "MIG-"  # how the UUID of a slice of a card begins; a card's own begins with GPU-
-# What follows is numbered as in nvml.h: nvmlComputeMode_t, nvmlClockType_t, nvmlTemperatureSensors_t and
-# nvmlClocksEventReason*.
+# As in nvml.h: nvmlComputeMode_t, nvmlClockType_t, nvmlTemperatureSensors_t and nvmlClocksEventReason*.
 EXCLUSIVE_PROCESS = 3
 CLOCK_SM, TEMPERATURE_GPU = 1, 0
 REASONS = {
@@ -51,16 +50,12 @@ class Card:
 
 @dataclass(frozen=True)
 class Watched:
-    # Of the card, or of the slice (MIG) that was named: CUDA must report it. Empty where cards are sliced and no slice
-    # was named, for CUDA chooses one.
-    uuid: str = ""
-    # The processes that computed on it before: the host's numbers, which match no process inside a container.
-    neighbours: list[int] = field(default_factory=list)
+    uuid: str = ""  # that CUDA must report; empty where cards are sliced (MIG) and no slice was named: CUDA chooses
+    neighbours: list[int] = field(default_factory=list)  # processes that computed on it before, by the host's numbers
     samples: list[Sample] = field(default_factory=list)  # they come in while the trial runs
 
 
 def package_missing() -> bool:
-    """Tell whether there is a driver that could be asked, and no nvidia-ml-py to ask it with."""
     try:
         import pynvml  # noqa: F401
     except ImportError:
@@ -120,17 +115,13 @@ def watch(name: str) -> Iterator[Watched]:
                 thread.join()
 
 
-def processes(name: str) -> list[int] | None:
+def uuid_and_processes(name: str) -> tuple[str, list[int] | None]:
     """By the driver's numbers, inside a container the host's, which match no process there; None: not reported."""
     with _device(name) as (ask, device):
         kinds = ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses")
         listed = [ask(kind, device) for kind in kinds]
-        return None if None in listed else sorted({process.pid for of_kind in listed for process in of_kind or ()})
-
-
-def uuid(name: str) -> str:
-    with _device(name) as (ask, device):
-        return _uuid(ask, device)
+        numbers = sorted({process.pid for of_kind in listed for process in of_kind or ()})
+        return _uuid(ask, device), None if None in listed else numbers
 
 
 def free_bytes(name: str) -> int | None:

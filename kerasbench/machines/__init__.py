@@ -1,9 +1,4 @@
-"""Several machines at once: each runs the ordinary command there, and keeps its ordinary file until that is here.
-
-A carrier (``ssh.py``, ``dask.py``) runs scripts of a shell: one puts the user's own files into a folder there, one
-starts the command, whose lines (``lines.py``) say how it goes and what its file holds, one removes what is there. A
-machine that fails, or vanishes, is a row with its cause. What it has measured lies there, and ``--resume`` goes on.
-"""
+"""Several machines at once: each runs the ordinary command, and keeps its ordinary file until that is here."""
 
 import dataclasses
 import re
@@ -55,8 +50,6 @@ Say = Callable[[str, str], None]  # a machine, and a line about it
 
 @dataclass(eq=False)
 class Remote:
-    """A machine that measures, as the asker sees it."""
-
     host: str
     carrier: Carrier
     command: str
@@ -178,7 +171,6 @@ class Remote:
         return "" if run.unfinished or run.out_of_time else REMOVE.format(end.file)
 
     def _earlier(self, started: str) -> Store | None:
-        """Return where the same run was kept when it was interrupted."""
         for file in self.results.glob(f"{started.replace(':', '').replace('Z', '')}*.json"):
             with suppress(ResultsError):
                 earlier = load(file)

@@ -1,8 +1,4 @@
-"""The machines of a Dask cluster: a task on each worker runs scripts of a shell, and carries their output.
-
-All of it travels on connections that the worker has opened: a worker need not be reachable. So nothing is asked of a
-worker, and no result is fetched, for which the scheduler would dial it (dask/distributed#5048, #8918).
-"""
+"""Workers of a Dask cluster run scripts of a shell, by connections that they opened (distributed#5048, #8918)."""
 
 import logging
 import queue
@@ -51,8 +47,7 @@ def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]
             raise UsageError(f"{address}: this cluster has no workers: docs/set-up-machines.md shows how to start them")
         yield {str(facts["name"]): DaskCarrier(client, place) for place, facts in workers.items()}
     finally:
-        # Where the scheduler has ended, this raises what the attempt to reach it again has died of, such as tornado's
-        # ValueError: IOStream is not idle. And so would its __del__, which tries again unless it is closed.
+        # Without its scheduler this raises what reaching it died of, and so would its __del__ unless it is closed.
         with suppress(Exception):
             client.close()
         client.status = "closed"

@@ -56,8 +56,6 @@ class Told(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class Lines(io.StringIO):
-    """What is written becomes lines of JSON that say it."""
-
     def __init__(self, outgoing: int) -> None:
         super().__init__()
         self._outgoing, self._said = os.fdopen(outgoing, "wb"), ""

@@ -45,13 +45,11 @@ class Luggage:
 
 
 def _renamed(pattern: str, names: Mapping[str, str]) -> str:
-    """Return a file, or a scenario of a file, with another name of that file."""
     file = next((file for file in names if pattern == file or pattern.startswith(f"{file}/")), "")
     return names[file] + pattern.removeprefix(file) if file else pattern
 
 
 def folder_name(results: str) -> str:
-    """Return what the folder there is called: after this machine and --results."""
     host = re.sub(r"[^a-z0-9-]", "-", platform.node().lower())[:40]
     place = f"{platform.node()} {getpass.getuser()} {Path(results).resolve()}"
     return f"{host}-{hashlib.sha256(place.encode()).hexdigest()[:HASH_LENGTH]}"

@@ -22,15 +22,12 @@ SHOWN = 300  # characters of what it has complained about
 LEAVING_S = 1.0  # what a process has for ending once its output has ended
 ANSWER_S = 120.0  # until its first output
 SLOW_BYTES_S = 100_000.0  # of a connection by which files go
-# No password is asked for, a dead connection is found out within a minute, and no connection is left for others. The
-# agent with one's keys stays here, and so does the screen, whatever one's configuration says of that host.
+# No password is asked for, a dead connection is found out within a minute, none is shared; agent and screen stay here.
 SSH = ("ssh", "-T", "-a", "-x", "-oBatchMode=yes", "-oConnectTimeout=20", "-oServerAliveInterval=15",
        "-oServerAliveCountMax=3", "-oControlMaster=no")  # fmt: skip
 
 
 class Shell:
-    """Runs one script of a shell at a time on a machine."""
-
     warning = ""  # about its last script
 
     def __init__(self, host: str = HERE) -> None:

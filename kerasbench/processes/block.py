@@ -32,10 +32,8 @@ class BlockMember:
 @dataclass(frozen=True)
 class BlockPolicy:
     orders: Callable[[int], Iterator[Sequence[int]]]  # of a number of columns: their order in each cycle
-    # Whether a stage can end, by the slices of each column (its place among the members).
-    enough: Callable[[str, Mapping[int, Sequence[Slice]]], bool]
-    # Of a row, by what the steps of each column took, in ns; None: one more of each.
-    sizes: Callable[[Mapping[int, Sequence[int]]], Sizes | None]
+    enough: Callable[[str, Mapping[int, Sequence[Slice]]], bool]  # whether a stage can end, by the columns' slices
+    sizes: Callable[[Mapping[int, Sequence[int]]], Sizes | None]  # by their steps, in ns; None: one more of each
     fits: Callable[[], bool]  # whether there is memory for one more child
     rest_s: float = 0.0  # nobody runs for so long before each turn
 
@@ -84,10 +82,7 @@ OnBlockEvent = Callable[[BlockEvent], None]
 def measure(
     members: Sequence[BlockMember], policy: BlockPolicy, on_event: OnBlockEvent, alone: bool, kept: Mapping[str, str]
 ) -> list[Outcome | None]:
-    """Measure columns side by side; return the outcome of each, None where others have taken the memory or files.
-
-    ``alone``: each starts, and gets ready for each stage, while no other runs, for cold figures.
-    """
+    """Measure columns side by side. None: others have taken the memory. ``alone``: each starts while no other runs."""
     with ExitStack() as stack:
         try:
             guard = stack.enter_context(group.guarded())

@@ -21,26 +21,6 @@ LOOK_S = 1.0  # a look costs a third of a millisecond of one core
 SCARCE_SHARE = 0.05
 
 
-class MemoryWatch:
-    def __init__(self, group: int, limit_bytes: int | None) -> None:
-        self._group = group
-        self._limit_bytes = limit_bytes
-        self.kills_before = linux.oom_kills()
-        self._next_look_s = 0.0
-        self.left_share = 1.0
-        self.exceeded_bytes: int | None = None
-
-    def exceeds(self) -> bool:
-        now_s = time.monotonic()
-        if now_s >= self._next_look_s:
-            self._next_look_s = now_s + LOOK_S
-            machine = psutil.virtual_memory()
-            self.left_share = machine.available / machine.total
-            if self._limit_bytes is not None and (held_bytes := group_bytes(self._group)) > self._limit_bytes:
-                self.exceeded_bytes = held_bytes
-        return self.exceeded_bytes is not None
-
-
 def available_bytes() -> int:
     """Return how much more memory may be taken: what the machine has, or what a control group leaves of it."""
     available, left_bytes = psutil.virtual_memory().available, linux.memory_left()
@@ -112,10 +92,7 @@ class Exit:
 
 
 class Child(AbstractContextManager["Child"]):
-    """One child, which waits for its request; a ``with`` leaves nothing of it. While it is parked, no time is counted.
-
-    ``on_line`` returns False for a line that is no message: the child is ended then. ``guard`` is as of ``guarded``.
-    """
+    """One child; a ``with`` leaves nothing of it. ``on_line``: whether a line is a message; else the child is ended."""
 
     def __init__(
         self, task: Task, on_line: Callable[[bytes], bool], guard: Callable[[str], None] = lambda line: None
@@ -140,7 +117,9 @@ class Child(AbstractContextManager["Child"]):
         self._input: IO[bytes] = self._process.stdin
         self._kept = {self._process.stdout: bytearray(), self._process.stderr: bytearray()}
         self.open: set[IO[bytes]] = {self._messages, *self._kept}
-        self._memory = MemoryWatch(self.number, task.limits.memory_bytes)
+        self._kills_before = linux.oom_kills()
+        self._next_look_s, self._left_share = 0.0, 1.0
+        self._exceeded_bytes: int | None = None
 
     def __exit__(self, *raised: object) -> None:
         if self.exit is None:
@@ -194,13 +173,22 @@ class Child(AbstractContextManager["Child"]):
 
     def is_over(self) -> bool:
         self._timed_out = self._left_s() < 0
-        if self._timed_out or self._broke_protocol or self._memory.exceeds():
+        if self._timed_out or self._broke_protocol or self._exceeds_memory():
             return True
         now_ns = time.monotonic_ns()
         if self._gone_ns is None and group.has_ended(self.number):
             self._gone_ns = now_ns
         # Where pipes are open still, a grandchild may hold them.
         return self._gone_ns is not None and (not self.open or now_ns - self._gone_ns > DRAIN_S * 1e9)
+
+    def _exceeds_memory(self) -> bool:
+        if (now_s := time.monotonic()) >= self._next_look_s:
+            self._next_look_s = now_s + LOOK_S
+            machine, most_bytes = psutil.virtual_memory(), self._limits.memory_bytes
+            self._left_share = machine.available / machine.total
+            if most_bytes is not None and (held_bytes := group_bytes(self.number)) > most_bytes:
+                self._exceeded_bytes = held_bytes
+        return self._exceeded_bytes is not None
 
     def wait_s(self) -> float:
         if self._gone_ns is not None:
@@ -219,8 +207,8 @@ class Child(AbstractContextManager["Child"]):
             timed_out=self._timed_out,
             compiled_long=self._timed_out and self._spent_ns() <= self._limits.timeout_s * 1e9,
             broke_protocol=self._broke_protocol,
-            exceeded_bytes=self._memory.exceeded_bytes,
-            shortage=shortage(self._memory.kills_before, linux.oom_kills(), self._memory.left_share),
+            exceeded_bytes=self._exceeded_bytes,
+            shortage=shortage(self._kills_before, linux.oom_kills(), self._left_share),
             spawned_ns=self._spawned_ns,
             wall_ns=time.monotonic_ns() - self._spawned_ns,
             stdout=stdout,

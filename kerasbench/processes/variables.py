@@ -44,8 +44,7 @@ CHANGE_FIGURES = (
     *("PYTHONOPTIMIZE", "PYTHONTRACEMALLOC", "PYTHON_GIL", "PYTHON_JIT", "ROCBLAS_*", "ROCR_*", "TCMALLOC_*"),
     *("TRITON_*", "VECLIB_*", "XLA_*"),
 )
-# They begin like these. Terraform's may hold tokens and passwords, which nobody wants to publish; images of containers
-# say by *_VERSION what is in them; and KERAS_HOME is heeded, for data sets.
+# They begin like these: Terraform's may hold secrets, images of containers say what is in them, KERAS_HOME is heeded.
 HARMLESS = ("TF_CLI_*", "TF_TOKEN_*", "TF_VAR_*", "*_VERSION", "KERAS_HOME")
 KEEP = "--keep-env"
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

@@ -10,14 +10,11 @@ from kerasbench.events import CycleEnded, Event, Notice, OnEvent
 
 
 class Ending:
-    """Takes the first interruption of a long block for its end, once there is something to keep; later ones are raised.
-
-    It is over too when none of the columns with the ``needed`` labels is left: a control is there for them alone.
-    """
+    """Takes the first interruption of a long block for its end, once there is something to keep; raises later ones."""
 
     def __init__(self, on_event: OnEvent, needed: Set[str]) -> None:
         self.asked = False
-        self._on_event, self._needed = on_event, needed
+        self._on_event, self._needed = on_event, needed  # labels: a control is there for these columns alone
         self._left: Collection[str] | None = None  # the columns of the newest cycle; None: there was none
         self._said = False
         self._before: dict[int, Callable[[int, FrameType | None], object]] = {}

@@ -124,7 +124,7 @@ class MachineMonitor:
 def card_now(device: Device) -> tuple[str, list[int] | None]:
     """Return an NVIDIA card's UUID and the processes on it now; empty and None: not told, or it is no such card."""
     card = _card(device)
-    return (nvidia.uuid(card), nvidia.processes(card)) if card else ("", None)
+    return nvidia.uuid_and_processes(card) if card else ("", None)
 
 
 def _card(device: Device) -> str:

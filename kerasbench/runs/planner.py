@@ -11,7 +11,6 @@ from kerasbench.protocol.stages import BATCH, ONE, TRAIN
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.runs import schedule
 from kerasbench.runs.rows import OpenRow
-from kerasbench.runs.schedule import Portion
 from kerasbench.settings import Settings
 
 
@@ -39,7 +38,7 @@ class Planner(Choices):
     def metric(self, row: OpenRow, config: RunConfig) -> str:
         return headline_of(row.trials)
 
-    def first_portion(self, config: RunConfig, cases: Sequence[Case]) -> Portion:
+    def first_portion(self, config: RunConfig, cases: Sequence[Case]) -> schedule.Portion:
         return schedule.first_portion(config, cases)
 
     def decide(self, row: OpenRow, config: RunConfig) -> None:

@@ -7,7 +7,6 @@ import psutil
 from kerasbench import text, variants
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, MINIMAL_EFFECT_ON_BATTERY
 from kerasbench.host import commit, load
-from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import MachineState, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.processes.outcome import Outcome
@@ -39,7 +38,7 @@ def new_record(planned: Plan, state: MachineState) -> Run:
     )
 
 
-def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineState) -> LoadLimit:
+def limit_on(device: Device, threads: int | None, planned: Plan, state: MachineState) -> load.LoadLimit:
     processors = psutil.cpu_count() or 1  # those included that this process may not use: counters are of all
     return load.limit_of(device, threads, state.busy_share, planned.machine.cores, processors)
 
@@ -88,8 +87,7 @@ def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str
 
 
 def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, beside_others: bool = False) -> Trial:
-    # What failed beside others may not fail by itself if memory had run out. That takes many names on a GPU, where a
-    # card may also be for one process alone: there, for whatever reason before it could be measured.
+    # What ran out of memory may not do so by itself; on a GPU, so may whatever failed before it could be measured.
     failure, crowded = outcome.failure, False
     if beside_others and failure is not None and not failure.own_limit:
         crowded = failure.code is Code.OOM or (case.device.kind == GPU and not outcome.had_turn)

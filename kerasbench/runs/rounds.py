@@ -141,10 +141,7 @@ class Rounds:
         return schedule.all_in_words(reasons, self.planned.effort, self._precision, several)
 
     def _measure_row(self, row: OpenRow, index: int) -> None:
-        """Measure a row in as few blocks as memory allows, each with a column of an earlier one, for ratios over both.
-
-        Where a block had a single column, even two do not fit: the others follow one by one, as crowded ones do.
-        """
+        """Measure a row in as few blocks as memory allows, each with a column of an earlier one; at last one by one."""
         for case in [case for case in row.alive if variants.has(case.options, "prepares")]:
             if case.key not in self._caches:
                 self._fill_caches(row, case, index)
@@ -284,7 +281,6 @@ class Rounds:
         return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
 
     def _odd(self, row: OpenRow, index: int) -> list[Trial]:
-        """Records of those that compute something else, and are measured no further. Their trials stay."""
         return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]
 
     def _keep(self, row: OpenRow, trials: Sequence[Trial]) -> None:

@@ -6,12 +6,10 @@ from dataclasses import dataclass, field, replace
 from kerasbench.analysis.cases import Measured, judge_cases, summarize_case
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.results.run import Trial
 from kerasbench.runs import schedule, sizes
-from kerasbench.runs.schedule import EVERY, Portion, StopReason
 
 ALONE = 3  # blocks of a row whose children start one after another, for cold figures with an interval
 
@@ -23,20 +21,14 @@ class Calibration:
     peak_bytes: int = 0
     on_card_bytes: int = 0  # held of a card, which is more than its allocator counts as live
 
-    def take(self, trial: Trial, measurement: Measurement) -> None:
-        self.protocol = sizes.freeze(self.protocol, measurement)
-        self.first_s = trial.own_ns / 1e9 if self.first_s is None else self.first_s
-        self.peak_bytes = max(self.peak_bytes, measurement.peak_rss_bytes)
-        self.on_card_bytes = max(self.on_card_bytes, measurement.peak_device_bytes or 0)
-
 
 @dataclass
 class OpenRow:
     cases: list[Case]
     had: int = 0  # rounds
     widths: list[list[float | None]] = field(default_factory=list)  # of its intervals, after each round
-    stop: StopReason | None = None
-    portion: Portion = field(default_factory=Portion)  # of its next block
+    stop: schedule.StopReason | None = None
+    portion: schedule.Portion = field(default_factory=schedule.Portion)  # of its next block
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
     trials: list[Trial] = field(default_factory=list)
@@ -64,7 +56,7 @@ class OpenRow:
     @property
     def block_s(self) -> float:
         """How long its blocks of one round have taken on average, of the last rounds: earlier ones measure more."""
-        recent = [trial for trial in self.trials if trial.block and trial.round > self.had - EVERY]
+        recent = [trial for trial in self.trials if trial.block and trial.round > self.had - schedule.EVERY]
         # By its columns, because there may be fewer from round to round.
         return seconds(recent) * len(self.alive) / len(recent) if recent else 0.0
 
@@ -81,10 +73,7 @@ class OpenRow:
         )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
-        """Order the cases anew for each round: the first one starts with the coldest disk.
-
-        Once a round could not have all of them alive together its order stays, so that the same ones always meet.
-        """
+        """Order the cases anew, as the first has the coldest disk; not once one was split: the same ones meet."""
         rounds = schedule.blocks_by_round(self.trials).items()
         split = next((index for index, blocks in rounds if len(blocks) > 1), None)
         keys = [trial.case for trial in self.trials if trial.round == split] or [case.key for case in drawn]
@@ -99,8 +88,12 @@ class OpenRow:
         elif trial.measurement is None:
             self.alive = [case for case in self.alive if case.key != trial.case]
         else:
-            self.known[trial.case].take(trial, trial.measurement)
-            self.sizes = self.sizes or trial.measurement.sizes
+            known, measurement = self.known[trial.case], trial.measurement
+            known.protocol = sizes.freeze(known.protocol, measurement)
+            known.first_s = trial.own_ns / 1e9 if known.first_s is None else known.first_s
+            known.peak_bytes = max(known.peak_bytes, measurement.peak_rss_bytes)
+            known.on_card_bytes = max(known.on_card_bytes, measurement.peak_device_bytes or 0)
+            self.sizes = self.sizes or measurement.sizes
 
     def odd(self) -> list[tuple[Case, Failure]]:
         failures = judge_cases({key.column: measured for key, measured in self.measured.items()})

@@ -16,7 +16,6 @@ from kerasbench.host import awake, lock
 from kerasbench.host.noise import MachineState, observe
 from kerasbench.plan import cases, catalog, configure, duration
 from kerasbench.processes import block, questions, variables
-from kerasbench.processes.questions import Tick, together
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Failure, ProbeReport
 from kerasbench.results.code import measuring_code
@@ -48,10 +47,7 @@ def measured(
     on_event: OnEvent,
     wait: bool = False,
 ) -> Iterator[FinishedRun]:
-    """Hold the machine until the block ends, because drawing would disturb others. ``wait``: until no other holds it.
-
-    KerasbenchError, before anything is measured: another one holds it, or something that is asked for does not exist.
-    """
+    """Hold the machine until the block ends: drawing would disturb others. KerasbenchError: nothing can be measured."""
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
         _require_present(config, interpreters)  # before it waits
@@ -135,11 +131,13 @@ def survey(
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
     environments = environments_of(config)
 
-    def probed(environment: Environment, tick: Tick) -> ProbeReport | Failure:
+    def probed(environment: Environment, tick: questions.Tick) -> ProbeReport | Failure:
         return questions.probe(environment.backend, interpreters.of(environment), tick, config.keep_env)
 
     with events.step(on_event, events.asking(list(map(str, environments)))):
-        probes = dict(zip(environments, together(probed, environments, at_once=len(environments)), strict=True))
+        probes = dict(
+            zip(environments, questions.together(probed, environments, at_once=len(environments)), strict=True)
+        )
     describer = next((place for place, report in probes.items() if isinstance(report, ProbeReport)), None)
     python, backend = (interpreters.of(describer), describer.backend) if describer else (sys.executable, None)
     selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)

@@ -35,8 +35,7 @@ def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case
 
 PRECISION = 0.02  # half-width by its rounds alone, for every ratio, at which further ones add nothing that matters
 PRECISION_ON_BATTERY = 0.05
-# An interval that kept so much of its width in so many blocks no longer shrinks. Six blocks from three leave
-# 0.42 of it. One block says nothing: an unusual one widens the interval, which is a reason to go on.
+# An interval that kept so much of its width in so many blocks no longer shrinks. Six blocks from three leave 0.42.
 NO_GAIN, NO_GAIN_BLOCKS = 0.95, 3
 
 
@@ -113,9 +112,8 @@ def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float
     return "; ".join(f"{count(number, 'workload')}: {why}" for number, why in parts)
 
 
-# A ratio scatters from block to block, more than its slices explain. So many cycles in few blocks say less than few in
-# many. The best number follows from what a cycle and a block cost: T. Kalibera and R. Jones, "Rigorous benchmarking in
-# reasonable time", ISMM 2013.
+# Many cycles in few blocks say less than few in many. The best number follows from what both cost: T. Kalibera and
+# R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013.
 
 EVERY = 3  # rounds: in one of so many a row measures what it does not wait for
 FIRST_CYCLES = 30  # about as many as twelve scenarios were worth on three backends, by their first blocks: 12 to 37
@@ -177,18 +175,14 @@ def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, pri
         cycle_s = math.fsum(_turn_s(trial, stage) for trial, _ in block)
         if start_s > 0 and cycle_s > 0 and between > 0:
             most[stage] = max(protocol.min_cycles, math.ceil(best_cycles(start_s, cycle_s, of_one_cycle, between)))
-    # No block is started for the predictions of a model that is trained: what they cost beyond their cycles is so
-    # little that the fewest are about the best.
+    # No block is started for predictions of a model that is trained: for them, the fewest are about the best.
     return most if BATCH in most or ONE in most else dict.fromkeys((ONE, BATCH, ALL), protocol.min_cycles) | most
 
 
 def scatter_of(
     a: Measured, b: Measured, metric: str, priors: Priors | None
 ) -> tuple[float, float, dict[str, float]] | None:
-    """Return the variance of blocks; without what slices explain; and what one cycle of each stage would leave open.
-
-    None: no block has slices of both. Moderated by the run's other ratios, or by what is assumed of all.
-    """
+    """Return the variance of blocks; without what slices explain; and what one cycle of each stage would leave open."""
     blocks = [(ratio.log, ratio.error) for ratio in ratios.of_blocks((a, b), metric) if ratio.error is not None]
     if not blocks:
         return None

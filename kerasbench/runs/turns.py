@@ -90,10 +90,7 @@ def standing(of_stage: Collection[str]) -> str:
 def enough(
     protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Slices, most: int | None = None
 ) -> bool:
-    """Tell whether a stage can end: its ratios are narrow enough, its time is up, or it has had the ``most`` cycles.
-
-    Disturbed cycles do not count, as long as that at most doubles how many there are. ``of_stage``: the ``shares``.
-    """
+    """Tell whether a stage can end: its ratios are narrow, its time is up, or it has had the ``most`` cycles."""
     if protocol.lasts:
         whole_ns = protocol.slices_max_ns if stage == standing(of_stage) else 0
         return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns

@@ -94,8 +94,8 @@ def test_nothing_is_known_of_what_is_not_there(nvml: Nvml | None, monkeypatch: p
     for name in ("1", SLICE):
         with nvidia.watch(name) as watched:
             assert watched == nvidia.Watched()
-        asked = (nvidia.processes(name), nvidia.free_bytes(name), nvidia.uuid(name), nvidia.is_exclusive(name))
-        assert asked == (None, None, "", False)
+        asked = (*nvidia.uuid_and_processes(name), nvidia.free_bytes(name), nvidia.is_exclusive(name))
+        assert asked == ("", None, None, False)
 
 
 def test_no_thread_to_be_had_is_no_end_of_the_run(install: Install, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -111,8 +111,8 @@ def test_what_is_known_of_a_card_is_that_of_the_one_that_is_named(install: Insta
     nvml = install(first, FakeCard(TWO, processes=[20037, 20038], drawing=None))
     with nvidia.watch("1") as watched:
         assert (watched.uuid, watched.neighbours) == (TWO, [20037, 20038])
-    assert [nvidia.processes(name) for name in ("0", "1")] == [[7, 9], None]  # those that compute and those that draw
-    assert [nvidia.uuid(name) for name in ("0", TWO)] == [ONE, TWO]
+    asked = [nvidia.uuid_and_processes(name) for name in ("0", TWO)]
+    assert asked == [(ONE, [7, 9]), (TWO, None)]  # those that compute and those that draw
     assert [nvidia.free_bytes(name) for name in ("0", "1")] == [7, None]
     assert [nvidia.is_exclusive(name) for name in ("0", "1")] == [True, False]
     assert nvml.opened == 0
