@@ -1,7 +1,6 @@
 """The backends: one module each, which defines what ``Backend`` lists. A new backend is one more file in this folder.
 
-The parent imports these modules too, for ``environment``: the framework itself is imported only inside functions
-that a child calls.
+The parent imports these modules too: the framework itself is imported only inside functions that a child calls.
 """
 
 import importlib
@@ -9,12 +8,10 @@ import pkgutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
 
 from kerasbench.protocol.columns import Device
-
-if TYPE_CHECKING:
-    from kerasbench.protocol.measurement import Compiler
+from kerasbench.protocol.measurement import Compiler
 
 Version = tuple[int, ...]
 
@@ -82,7 +79,7 @@ class Backend(Protocol):
     # as a whole, by the backend's own compiler and by what ``model.jit_compile`` says; None: not then.
     def caller(self, model: Any, compiled: bool) -> Callable[[Any], Any] | None: ...
     # What its compiler has done in this process; None: nothing, as far as it tells.
-    def compiler(self, model: Any) -> "Compiler | None": ...
+    def compiler(self, model: Any) -> Compiler | None: ...
     # Where a tensor lives, in the backend's words; on the CPU it begins with ``cpu``.
     def placement(self, tensor: Any) -> str: ...
     # The devices that this process's runtime would put a new tensor on.

@@ -7,13 +7,11 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, IEEE, Device, cuda_visibility
-
-if TYPE_CHECKING:
-    from kerasbench.protocol.measurement import Compiler
+from kerasbench.protocol.measurement import Compiler
 
 PACKAGE = "torch"
 ALWAYS = {"KERAS_BACKEND": "torch"}
@@ -93,14 +91,11 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
-    """Wait for all streams; on MPS for an operation behind all others.
-
-    While Keras' pool thread copies logs to the host, ``torch.mps.synchronize()`` may have Metal abort the process: it
-    ends the stream's command buffer outside of the stream's queue (pytorch issue 197805, pull request 197836).
-    """
     import torch
 
     if _default_device() == "mps":
+        # Wait for an operation behind all others: beside Keras' pool thread, which copies logs to the host,
+        # ``torch.mps.synchronize()`` may have Metal abort the process (pytorch issue 197805, pull request 197836).
         torch.zeros((), device="mps").cpu()
     elif _default_device() != CPU and torch.accelerator.is_available():
         torch.accelerator.synchronize()
@@ -127,9 +122,7 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
     return call
 
 
-def compiler(model: Any) -> "Compiler | None":
-    from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
-
+def compiler(model: Any) -> Compiler | None:
     dynamo = sys.modules.get("torch._dynamo.utils")
     if dynamo is None or not dynamo.counters["frames"]["total"]:
         return None

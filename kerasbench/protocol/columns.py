@@ -113,10 +113,9 @@ class Size:
 
 
 class Options(Mapping[str, Value]):
-    """What a case has that its backend has not by default, by name: choices, and in a sweep its size.
+    """What a case has that its backend has not by default, by name; what is None is not there.
 
-    Beside these ``environment``, the label of the interpreter that runs it, and ``control``: the same a second time,
-    which should measure the same. What is None is not there.
+    Choices, in a sweep its size, ``environment``, the label of its interpreter, and ``control``: the same once more.
     """
 
     def __init__(self, **chosen: Value | None) -> None:

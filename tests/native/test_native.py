@@ -33,6 +33,9 @@ def test_a_baseline_and_its_loop_use_no_keras_and_one_framework(file: Path) -> N
 class Doubling(BaseLoop):
     """Outputs are twice the inputs, and lie on a device of their own until they are fetched."""
 
+    def __init__(self, accuracy: bool) -> None:
+        self._accuracy = accuracy
+
     def forward(self, x: Any) -> Any:
         return ("on the device", len(x), 2 * x)
 
