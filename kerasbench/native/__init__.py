@@ -56,8 +56,6 @@ class Baseline(Protocol):
 
 @dataclass(frozen=True)
 class Optimizer:
-    """An optimizer that is written out."""
-
     init: Callable[[Any], Any]  # of parameters: their slots
     # Of gradients, slots and parameters: new parameters and slots, as JAX wants it, or None after changes in place.
     apply: Callable[[Any, Any, Any], Any]

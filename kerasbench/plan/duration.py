@@ -130,7 +130,6 @@ TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 15.0, 0.002, 0.01
 
 
 def typical_trial_s(case: Case) -> float:
-    """Without the turns of others: as long as it may take."""
     workload = case.selected.workload
     runs_epochs = case.protocol.agenda.in_full and not workload.predicts_only
     published_s = workload.epochs * (TYPICAL_EPOCH_S + TYPICAL_STEP_S * workload.steps) if runs_epochs else 0.0

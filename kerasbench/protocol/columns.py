@@ -210,18 +210,9 @@ class Environment:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a backend on a device, with options."""
-
     backend: str
     device: str  # its label, such as gpu:1
     options: Options = DEFAULT  # without a size, which makes a row of its own
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.backend, self.device, self.options))  # of many fields, for thousands of look-ups
 
     @property
     def order(self) -> tuple[str, str, str]:

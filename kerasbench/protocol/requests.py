@@ -95,8 +95,6 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How much to measure."""
-
     kind: ProtocolKind = "steady"  # see ``protocol.stages``
     slice_ns: int = 100_000_000  # how long a slice is to measure
     warmup_min_ns: int = 1_000_000_000
@@ -122,7 +120,6 @@ class Protocol:
 
     @property
     def needs_training(self) -> bool:
-        """Whether it says nothing of a model that is not trained."""
         return self.agenda.sized or (self.agenda.usual and self.lasts)
 
 

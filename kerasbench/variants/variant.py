@@ -39,8 +39,6 @@ class OptionSpec:
 
 
 class CaseFacts(NamedTuple):
-    """What is known of a case before it is measured."""
-
     backend: Backend
     name: str  # of the backend
     device: Device
@@ -127,7 +125,6 @@ class Variant(Generic[V]):
         return [cast("V", int(word)) for word in words]
 
     def word(self, value: V | None) -> str:
-        """Return what a shell says for a value."""
         if isinstance(value, bool) and not self.words:
             return "on"
         return next((word for word, meant in self.words.items() if meant == value), str(value))
