@@ -119,8 +119,7 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
 def compiler(model: Any) -> Compiler | None:
     """Only a function's traces are told, and only by Keras' own. One that Keras makes anew begins at none."""
     for name in ("train", "predict"):  # a validation is traced at the end of the first epoch, which may be in a stage
-        graph = _graph_of(getattr(model, f"{name}_function", None))
-        if graph is not None:
+        if (graph := _graph_of(getattr(model, f"{name}_function", None))) is not None:
             _graphs[id(graph)] = graph
     traces = (graph.experimental_get_tracing_count() for graph in _graphs.values())
     return Compiler(traces=sum(traces)) if _graphs else None

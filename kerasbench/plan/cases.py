@@ -12,7 +12,6 @@ from kerasbench.plan.catalog import Entry, Selected
 from kerasbench.processes.variables import own_names
 from kerasbench.protocol import columns
 from kerasbench.protocol.columns import CPU, CUDA, CaseKey, Column, Device, Environment, Options, Size
-from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
 from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RunConfig
@@ -29,7 +28,7 @@ class Case:
     selected: Selected
     backend: str
     device: Device
-    options: Options = DEFAULT_OPTIONS
+    options: Options = columns.DEFAULT
     protocol: Protocol = field(default_factory=Protocol)  # what its trials measure
     paired: bool = False  # measured beside those cases alone that differ from it by their interpreter
 
