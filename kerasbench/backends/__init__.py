@@ -8,10 +8,12 @@ import pkgutil
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Compiler
+
+if TYPE_CHECKING:
+    from kerasbench.protocol.measurement import Compiler
 
 Version = tuple[int, ...]
 
@@ -77,7 +79,7 @@ class Backend(Protocol):
     # as a whole, by the backend's own compiler and by what ``model.jit_compile`` says; None: not then.
     def caller(self, model: Any, compiled: bool) -> Callable[[Any], Any] | None: ...
     # What its compiler has done in this process; None: nothing, as far as it tells.
-    def compiler(self, model: Any) -> Compiler | None: ...
+    def compiler(self, model: Any) -> "Compiler | None": ...
     # Where a tensor lives, in the backend's words; on the CPU it begins with ``cpu``.
     def placement(self, tensor: Any) -> str: ...
     # The devices that this process's runtime would put a new tensor on.

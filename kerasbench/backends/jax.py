@@ -5,11 +5,13 @@ import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, IEEE, Device, cuda_visibility, processors
-from kerasbench.protocol.measurement import Compiler
+
+if TYPE_CHECKING:
+    from kerasbench.protocol.measurement import Compiler
 
 PACKAGE = "jax"
 ALWAYS = {"KERAS_BACKEND": "jax"}
@@ -131,8 +133,10 @@ def _compiled(model: Any) -> Callable[[Any], Any]:
     return lambda x: call(*state, x)
 
 
-def compiler(model: Any) -> Compiler | None:
+def compiler(model: Any) -> "Compiler | None":
     """Operations that are called one by one are programs, too."""
+    from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
+
     seconds = sum(map(sum, _spent_s.values()))
     return Compiler(len(_spent_s[TRACED]), len(_spent_s[COMPILED]), seconds) if _spent_s[COMPILED] else None
 

@@ -3,11 +3,13 @@
 import sys
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU, IEEE, Device, cuda_visibility, processors
-from kerasbench.protocol.measurement import Compiler
+
+if TYPE_CHECKING:
+    from kerasbench.protocol.measurement import Compiler
 
 PACKAGE = "tensorflow"
 ALWAYS = {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}  # 2: errors alone
@@ -116,8 +118,10 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
     return call
 
 
-def compiler(model: Any) -> Compiler | None:
+def compiler(model: Any) -> "Compiler | None":
     """Only a function's traces are told, and only by Keras' own. One that Keras makes anew begins at none."""
+    from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
+
     for name in ("train", "predict"):  # a validation is traced at the end of the first epoch, which may be in a stage
         if (graph := _graph_of(getattr(model, f"{name}_function", None))) is not None:
             _graphs[id(graph)] = graph

@@ -7,11 +7,13 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, IEEE, Device, cuda_visibility
-from kerasbench.protocol.measurement import Compiler
+
+if TYPE_CHECKING:
+    from kerasbench.protocol.measurement import Compiler
 
 PACKAGE = "torch"
 ALWAYS = {"KERAS_BACKEND": "torch"}
@@ -122,7 +124,9 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
     return call
 
 
-def compiler(model: Any) -> Compiler | None:
+def compiler(model: Any) -> "Compiler | None":
+    from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
+
     dynamo = sys.modules.get("torch._dynamo.utils")
     if dynamo is None or not dynamo.counters["frames"]["total"]:
         return None

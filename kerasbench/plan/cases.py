@@ -117,8 +117,7 @@ def make(
 ) -> Plan:
     """Cross scenarios, backends, devices and options, and tell the cases that can be measured from the others.
 
-    A backend that is not installed is left out, unless it was asked for, its interpreter was ``named``, or it is the
-    one of two compared versions, of which the other is there.
+    A backend that is not installed is left out, unless it or its interpreter was ``named``, or its pair is there.
     """
     choices.require(config, scenarios)
     if config.effort.protocol.agenda.only_predicts:

@@ -114,7 +114,7 @@ def comparisons(cases: Sequence[Case]) -> int:
 def minimum_detectable_effect(
     rounds: int, scatter: RunScatter, effect: float, together: int = 1, between_sessions: float = 0.0
 ) -> float:
-    """Return the difference, as a share, that nine of ten cases will show, of so many judged ``together``.
+    """Return the difference, as a share, that will be called in nine of ten cases, of so many judged ``together``.
 
     By the noncentral t distribution, at the level over their number; ``between_sessions`` is a standard deviation.
     """
