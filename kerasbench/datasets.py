@@ -51,8 +51,8 @@ class Dataset:
                 f"of shape {x.shape[1:]} and {len(y):,}: delete the damaged file, and it is downloaded again"
             )
         if len(x) < samples:
-            advice = "use fewer, or synthetic data"
-            raise DataError(f"{self.title} has {len(x):,} samples, {samples:,} are needed: {advice}")
+            has = f"{self.title} has {len(x):,} samples"
+            raise DataError(f"{has}, {samples:,} are needed: use fewer, or synthetic data")
         return self.prepare(x[:samples]), self.encode(y[:samples])
 
 
@@ -94,10 +94,9 @@ def boston() -> Dataset:
 
 
 def iris() -> Dataset:
-    """Return Fisher's 150 Iris flowers, real in every case: x float32 of (4,), in cm; y int32.
+    """Return Fisher's 150 Iris flowers (1936), real in every case: x float32 of (4,), in cm; y int32.
 
-    Sepal length and width, petal length and width; 0 setosa, 1 versicolor, 2 virginica. R. A. Fisher, 1936;
-    docs/your-model.md says where the file is from.
+    Sepal length and width, petal length and width; 0 setosa, 1 versicolor, 2 virginica.
     """
 
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
@@ -156,7 +155,6 @@ def next_tokens(length: int, vocabulary: int) -> Dataset:
 
 
 def _images(shape: tuple[int, ...], classes: int) -> Draw:
-
     def draw(samples: int, rng: Any) -> tuple[Any, Any]:
         import numpy as np
 
@@ -179,7 +177,6 @@ def _one_hot(y: Any, classes: int) -> Any:
 
 
 def _keras_rows(name: str, file: str, y_type: str = "int32") -> Load:
-
     def load() -> tuple[Any, Any]:
         import keras
         import numpy as np

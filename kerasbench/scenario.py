@@ -102,8 +102,6 @@ class Workload:
 
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
-    """A model and what it is trained on."""
-
     build: Callable[[Workload], Any]  # returns a compiled Keras model
     # A function of (samples, rng) returns (x, y) or (x, y, sample_weight): NumPy arrays, or structures of them.
     data: Dataset | Draw

@@ -148,13 +148,9 @@ def value(asked: Settings, name: str) -> Any:
 
 
 def settings(command: str, given: Mapping[str, object], **arguments: object) -> Settings:
-    """Return what a shell or Python said; lists are taken apart at their commas.
+    """Return what a shell or Python said; ``arguments`` are no options of this command, as both sides of ``versus``.
 
-    ``arguments`` are what is no option of this command: the scenarios of a sweep, both sides of ``versus``.
-
-    Raises:
-        TypeError: the command has no such option.
-        UsageError: a value is empty, or of another type.
+    Raise TypeError if the command has no such option, and UsageError if a value is empty, or of another type.
     """
     known = options_of(command)
     for name in given:
@@ -174,7 +170,7 @@ def settings(command: str, given: Mapping[str, object], **arguments: object) -> 
 
 
 def words(name: str, given: object) -> list[str]:
-    """Return one value, several, or values with commas as words; of a mapping ``key=value``.
+    """Return values, taken apart at their commas, as words; of a mapping ``key=value``.
 
     A path with a comma is one word, also behind ``torch=``. An empty word alone raises UsageError.
     """

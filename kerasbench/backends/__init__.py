@@ -1,7 +1,6 @@
 """The backends: one module each, which defines what ``Backend`` lists. A new backend is one more file in this folder.
 
-The parent imports these modules too, for ``environment``: the framework itself is imported only inside functions
-that a child calls.
+The parent imports these modules too: the framework itself is imported only inside functions that a child calls.
 """
 
 import importlib
@@ -34,8 +33,6 @@ class Target:
 
 
 class Backend(Protocol):
-    """What a backend's module defines."""
-
     PACKAGE: str  # the package whose presence means that the backend is installed
     ALWAYS: dict[str, str]  # variables of each of its children: KERAS_BACKEND is Keras' name for it
     VARIABLES: tuple[str, ...]  # patterns of its own variables that change figures: the doctor names those that are set
@@ -94,9 +91,8 @@ class Backend(Protocol):
     def on_device(self, arrays: Any) -> Any: ...
     # What ``fit`` takes to make so many steps an epoch on one batch that lies ready on the device.
     def ready(self, batch: Any, steps: int) -> dict[str, Any]: ...
-    # A context whose function makes so many training steps on that batch without ``fit``, and waits. The step is
-    # Keras' own, compiled as ``fit`` compiles it. The model is trained when the context is left: what only
-    # carries its state from one call to the next is part of none of them.
+    # A context whose function makes so many training steps on that batch without ``fit``, and waits. The step is Keras'
+    # own, compiled as ``fit`` compiles it; what carries the model's state to the next call is part of none of them.
     def bare_steps(self, model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]: ...
     # How a GPU rounds the factors of float32 products: ``ieee``, ``tf32``, or ``mixed``.
     def fp32(self) -> str: ...
@@ -107,8 +103,8 @@ class Backend(Protocol):
 
 
 def names() -> list[str]:
-    """Return the names of all backends, in the order of the tables: of the modules here that have a package."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if hasattr(get(module.name), "PACKAGE"))
+    """In the order of the tables."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
 def get(name: str) -> Backend:
@@ -116,5 +112,4 @@ def get(name: str) -> Backend:
 
 
 def counting() -> str:
-    """Return the name of the backend that counts operations, whichever is measured."""
     return next(name for name in names() if get(name).count_operations is not None)

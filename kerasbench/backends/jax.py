@@ -63,10 +63,7 @@ def requirements(target: Target) -> list[str]:
 
 
 def configure(device: Device) -> None:
-    """Initialise the platform now: where it is missing, JAX says so here, and less clearly inside a Keras operation.
-
-    It passes over ``cuda`` without a word where it sees no NVIDIA GPU, and would go on with the CPU: RuntimeError.
-    """
+    """Initialise the platform, which raises where it is missing; JAX itself would pass over ``cuda`` without a word."""
     import jax
 
     jax.monitoring.register_event_duration_secs_listener(_note)
@@ -102,10 +99,7 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
-    """In the middle of a ``fit`` the training state is in ``_jax_state``, and the variables are empty.
-
-    Its leaves are taken out by hand: on Keras' own containers ``jax.block_until_ready`` silently does nothing.
-    """
+    """In a ``fit`` the state is in ``_jax_state``; on Keras' containers ``block_until_ready`` silently does nothing."""
     import jax
 
     if state := getattr(model, "_jax_state", None):
@@ -129,12 +123,9 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
 
 
 def _compiled(model: Any) -> Callable[[Any], Any]:
-    """Return the model's pass. Weights are arguments: what is closed over becomes a constant of the program.
-
-    Unlike ``model(x)``, a stateless call hands on what it is given, so a ``call(self, x)`` is not told ``training``.
-    """
     import jax
 
+    # Weights are arguments: what is closed over becomes a constant. A stateless call hands on what it is given.
     groups = (model.trainable_variables, model.non_trainable_variables)
     state = [[variable.value for variable in group] for group in groups]
     told = {"training": False} if model._call_has_training_arg else {}
@@ -183,14 +174,11 @@ def ready(batch: Any, steps: int) -> dict[str, Any]:
 
 
 def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]:
-    """Hand the step its state as ``fit`` does: arrays are donated, and in the end the model has the last ones.
-
-    Reading and assigning hundreds of variables takes milliseconds, which ``fit`` spends once in an epoch.
-    """
+    """Hand the step its state as ``fit`` does: reading and assigning hundreds of variables takes milliseconds."""
     import jax
 
-    groups = [model.trainable_variables, model.non_trainable_variables, model.optimizer.variables]
-    groups.append(model.metrics_variables)
+    groups = [model.trainable_variables, model.non_trainable_variables]
+    groups += [model.optimizer.variables, model.metrics_variables]
     model.make_train_function()
 
     @contextmanager

@@ -123,8 +123,7 @@ def compiler(model: Any) -> "Compiler | None":
     from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
 
     for name in ("train", "predict"):  # a validation is traced at the end of the first epoch, which may be in a stage
-        graph = _graph_of(getattr(model, f"{name}_function", None))
-        if graph is not None:
+        if (graph := _graph_of(getattr(model, f"{name}_function", None))) is not None:
             _graphs[id(graph)] = graph
     traces = (graph.experimental_get_tracing_count() for graph in _graphs.values())
     return Compiler(traces=sum(traces)) if _graphs else None

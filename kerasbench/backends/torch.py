@@ -93,14 +93,11 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
-    """Wait for all streams; on MPS for an operation behind all others.
-
-    While Keras' pool thread copies logs to the host, ``torch.mps.synchronize()`` may have Metal abort the process: it
-    ends the stream's command buffer outside of the stream's queue (pytorch issue 197805, pull request 197836).
-    """
     import torch
 
     if _default_device() == "mps":
+        # Wait for an operation behind all others: beside Keras' pool thread, which copies logs to the host,
+        # ``torch.mps.synchronize()`` may have Metal abort the process (pytorch issue 197805, pull request 197836).
         torch.zeros((), device="mps").cpu()
     elif _default_device() != CPU and torch.accelerator.is_available():
         torch.accelerator.synchronize()

@@ -1,12 +1,10 @@
 """Plain training loops, one module for each framework: compared with a Keras model, they tell what Keras costs.
 
-A native baseline is a file beside its scenario, ``native/<scenario>_<backend>.py``. Its function ``build(start)``
-returns a ``Baseline``: the same model, loss, optimizer and step without keras. The loops here are as an engineer of the
-framework writes them: samples on the device, one compiled step where the framework compiles, metrics read once an
-epoch. This module has what all of them share, and imports no framework.
+``build(start)`` of ``native/<scenario>_<backend>.py``, beside the scenario, returns a ``Baseline``: the same model,
+loss, optimizer and step. The loops here are as an engineer of the framework writes them: samples on the device, one
+compiled step where the framework compiles, metrics read once an epoch. This module imports no framework.
 """
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -58,26 +56,17 @@ class Baseline(Protocol):
 
 @dataclass(frozen=True)
 class Optimizer:
-    """An optimizer that is written out."""
-
     init: Callable[[Any], Any]  # of parameters: their slots
     # Of gradients, slots and parameters: new parameters and slots, as JAX wants it, or None after changes in place.
     apply: Callable[[Any, Any, Any], Any]
 
 
-class BaseLoop(ABC):
+class BaseLoop:
     """A loop counts what it gets right where ``accuracy`` is asked, and predicts a batch at a time."""
 
-    def __init__(self, accuracy: bool) -> None:
-        self._accuracy = accuracy
-
-    @abstractmethod
-    def forward(self, x: Any) -> Any: ...
-
-    @staticmethod
-    @abstractmethod
-    def fetch(outputs: Any) -> Any:
-        """Return outputs as a NumPy array."""
+    _accuracy: bool
+    forward: Call
+    fetch: Call  # the outputs as a NumPy array
 
     def predict(self, x: Any, batch: int) -> Any:
         return np.concatenate([self.fetch(self.forward(x[at : at + batch])) for at in range(0, len(x), batch)])

@@ -51,9 +51,8 @@ class Loop(BaseLoop):
     def __init__(
         self, start: Start, model: Model, optimizer: Optimizer, accuracy: bool, outputs: Call = lambda logits: logits
     ) -> None:
-        super().__init__(accuracy)
         params = [jnp.asarray(weight) for weight in start.weights]
-        self._model, self._optimizer = model, optimizer
+        self._model, self._optimizer, self._accuracy = model, optimizer, accuracy
         self._state = params, optimizer.init(params)
         self._train = jax.jit(self._train_step, donate_argnums=0)
         self._test = jax.jit(self._test_step)

@@ -45,9 +45,8 @@ class Loop(BaseLoop):
     def __init__(
         self, start: Start, model: Model, optimizer: Optimizer, accuracy: bool, outputs: Call = lambda logits: logits
     ) -> None:
-        super().__init__(accuracy)
         self.jit = start.jit
-        self._model, self._optimizer = model, optimizer
+        self._model, self._optimizer, self._accuracy = model, optimizer, accuracy
         self._variables = [tf.Variable(weight) for weight in start.weights]
         self._slots = optimizer.init(self._variables)
         self._losses, self._right = tf.Variable(0.0), tf.Variable(0, dtype=tf.int64)

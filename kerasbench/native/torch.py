@@ -26,10 +26,9 @@ def sgd(rate: float) -> MakeOptimizer:
 
 
 def adam(rate: float, epsilon: float = 1e-7) -> MakeOptimizer:
-    """torch's Adam, with epsilon where Keras has it.
+    """Adam with epsilon where Keras has it: added to the root of the second moment before its correction for the start.
 
-    Keras adds it to the root of the second moment as it is, torch after its correction for the start: without this, the
-    first steps of an aggressive rate go elsewhere. It costs a microsecond a step.
+    Without this, the first steps of an aggressive rate go elsewhere. It costs a microsecond a step.
     """
 
     def make(parameters: Any) -> Any:
@@ -54,12 +53,10 @@ class Loop(BaseLoop):
     def __init__(
         self, start: Start, model: Any, optimizer: MakeOptimizer, accuracy: bool, outputs: Call = lambda logits: logits
     ) -> None:
-        super().__init__(accuracy)
         self._device = torch.device(start.place)
         self._model = model.to(self._device)
         self._optimizer = optimizer(self._model.parameters())
-        self._outputs = outputs
-        self._compiles = start.jit
+        self._outputs, self._accuracy, self._compiles = outputs, accuracy, start.jit
 
     def place(self, x: Any, y: Any) -> tuple[Any, Any]:
         return self._input(x), torch.from_numpy(y).to(self._device, torch.int64)

@@ -1,5 +1,6 @@
 """What will be measured: the cases of a run, and why others cannot be."""
 
+import itertools
 import os
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,6 @@ from kerasbench.plan.catalog import Entry, Selected
 from kerasbench.processes.variables import own_names
 from kerasbench.protocol import columns
 from kerasbench.protocol.columns import CPU, CUDA, CaseKey, Column, Device, Environment, Options, Size
-from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
 from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RunConfig
@@ -28,7 +28,7 @@ class Case:
     selected: Selected
     backend: str
     device: Device
-    options: Options = DEFAULT_OPTIONS
+    options: Options = columns.DEFAULT
     protocol: Protocol = field(default_factory=Protocol)  # what its trials measure
     paired: bool = False  # measured beside those cases alone that differ from it by their interpreter
 
@@ -87,7 +87,7 @@ class Choices:
 
     def leaves_out(self, config: RunConfig, case: Case) -> bool:
         """Tell whether what a backend cannot do is one case less, and no failure."""
-        return variants.has(case.options, "noted")
+        return variants.has(case.options, "prepares")
 
 
 PLAIN = Choices()
@@ -117,9 +117,7 @@ def make(
 ) -> Plan:
     """Cross scenarios, backends, devices and options, and tell the cases that can be measured from the others.
 
-    A backend that is not installed is left out, unless it was asked for or is one of ``named``, whose interpreters were
-    named; one that is installed and does not load is not left out. Of two versions that are compared, neither is left
-    out where the other is there, nor is a device that only one of them sees.
+    A backend that is not installed is left out, unless it or its interpreter was ``named``, or its pair is there.
     """
     choices.require(config, scenarios)
     if config.effort.protocol.agenda.only_predicts:
@@ -221,30 +219,22 @@ def _crossed(
     processors: int,
     choices: Choices,
 ) -> Iterator[Case]:
-    """Yield an interpreter's cases on these devices.
-
-    A variant of which there is nothing is left out, unless scenarios were asked for by name; so is a large workload on
-    the CPU, unless it was named itself.
-    """
+    """Leave out a large workload on the CPU, and, unless scenarios were named, a variant of which there is nothing."""
     backend = environment.backend
-    for device in devices:
-        for selected in scenarios:
-            if selected.workload.large and device.kind == CPU and not selected.named:
-                continue
-            for options in choices.options(config, backend, device, selected, processors):
-                labelled = options.but(environment=environment.label or None)
-                protocol = choices.protocol(config, options)
-                case = Case(selected, backend, device, labelled, protocol, config.paired)
-                known = facts(case, processors)
-                if config.scenarios or all(variant.is_there(known) for variant, _ in variants.chosen(options)):
-                    yield case
+    for device, selected in itertools.product(devices, scenarios):
+        if selected.workload.large and device.kind == CPU and not selected.named:
+            continue
+        for options in choices.options(config, backend, device, selected, processors):
+            labelled = options.but(environment=environment.label or None)
+            protocol = choices.protocol(config, options)
+            case = Case(selected, backend, device, labelled, protocol, config.paired)
+            known = facts(case, processors)
+            if config.scenarios or all(variant.is_there(known) for variant, _ in variants.chosen(options)):
+                yield case
 
 
 def _devices(config: RunConfig, environment: Environment, seen: Seen, choices: Choices) -> list[Device]:
-    """Return the devices that were asked for, or else one of each model that an interpreter, or one beside it, sees.
-
-    One that it does not see is as the other version sees it, or its label alone.
-    """
+    """Those asked for, or one of each model; what it does not see is as the version beside it sees it, or a label."""
     beside = [env for env in seen if config.paired and env.backend == environment.backend]
     known = {device.label: device for env in (*beside, environment) for device in seen[env]}
     asked = config.devices or [device.label for device in of_each_model(list(known.values()))] or [CPU]

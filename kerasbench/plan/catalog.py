@@ -102,9 +102,8 @@ def select(
 ) -> list[Selected]:
     """Return the workloads that the patterns name, each once; all of a suite where there is no pattern.
 
-    A pattern names a file or a model of keras.applications, with or without ``/workload``, or matches ``scenario`` or
-    ``scenario/workload`` in any suite. ``backend`` is one that is installed, ``kept`` are the variables of --keep-env.
-    Raise UnusableScenario if a file that was chosen does not load, or two have the same name.
+    A pattern is a file or a model of keras.applications, or matches ``scenario``, with or without ``/workload``.
+    ``kept`` are the variables of --keep-env. Raise UnusableScenario if a file does not load, or two have the same name.
     """
     files, names = _split(patterns, model_config)
     chosen: list[Selected] = []
@@ -226,10 +225,7 @@ def describe(
     kept: Mapping[str, str] | None = None,
     model_config: ModelConfig = NOTHING,
 ) -> list[Entry]:
-    """Return the entries of these files; one child describes all that are not known yet.
-
-    Built-in files are remembered by their content. The user's own may import another one that has changed.
-    """
+    """One child describes what is not remembered: built-in files are, the user's own may import what has changed."""
     hashes = {file: _hash(file, model_config) for file in files}
     of_folder = {folder.resolve(): suite for suite, folder in suites().items()}
     of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}

@@ -130,7 +130,6 @@ TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 15.0, 0.002, 0.01
 
 
 def typical_trial_s(case: Case) -> float:
-    """Without the turns of others: as long as it may take."""
     workload = case.selected.workload
     runs_epochs = case.protocol.agenda.in_full and not workload.predicts_only
     published_s = workload.epochs * (TYPICAL_EPOCH_S + TYPICAL_STEP_S * workload.steps) if runs_epochs else 0.0
@@ -141,8 +140,7 @@ class Eta:
     """How long a run will take: what a case's trials have taken, else a guess, corrected by how others were guessed."""
 
     def __init__(self, planned: Plan, known_s: Mapping[CaseKey, float] | None = None) -> None:
-        self._cases = planned.cases
-        self._min_rounds, self._max_rounds = planned.effort.min_rounds, planned.effort.max_rounds
+        self._cases, self._effort = planned.cases, planned.effort
         self._guess_s = {case.key: (known_s or {}).get(case.key) or typical_trial_s(case) for case in planned.cases}
         self._foreseen_s: dict[CaseKey, float] = {}  # by first steps
         self._spent_s: dict[CaseKey, list[float]] = {}
@@ -177,9 +175,9 @@ class Eta:
     @property
     def trials(self) -> int:
         """Trials that the whole run comes to, at most; a row's first column has more where not all fit into memory."""
-        fewer = sum(self._max_rounds - self._rounds[key] for key in self._over)
+        fewer = sum(self._effort.max_rounds - self._rounds[key] for key in self._over)
         more = sum(had - self._rounds[key] for key, had in self._had.items())
-        return len(self._cases) * self._max_rounds - fewer + more
+        return len(self._cases) * self._effort.max_rounds - fewer + more
 
     @property
     def left_s(self) -> tuple[float, float]:
@@ -193,6 +191,6 @@ class Eta:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 trial_s = sum(recent) / len(recent) if recent else guess_s
                 first = variants.has(case.options, "prepares") and not recent  # a process before them fills the caches
-                least_s += trial_s * (first + max(0, self._min_rounds - had))
-                most_s += trial_s * (first + max(0, self._max_rounds - had))
+                least_s += trial_s * (first + max(0, self._effort.min_rounds - had))
+                most_s += trial_s * (first + max(0, self._effort.max_rounds - had))
         return least_s, most_s

@@ -113,10 +113,9 @@ class Size:
 
 
 class Options(Mapping[str, Value]):
-    """What a case has that its backend has not by default, by name: choices, and in a sweep its size.
+    """What a case has that its backend has not by default, by name; what is None is not there.
 
-    Beside these ``environment``, the label of the interpreter that runs it, and ``control``: the same a second time,
-    which should measure the same. What is None is not there.
+    Choices, in a sweep its size, ``environment``, the label of its interpreter, and ``control``: the same once more.
     """
 
     def __init__(self, **chosen: Value | None) -> None:
@@ -211,18 +210,9 @@ class Environment:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of a table: a backend on a device, with options."""
-
     backend: str
     device: str  # its label, such as gpu:1
     options: Options = DEFAULT  # without a size, which makes a row of its own
-
-    def __hash__(self) -> int:
-        return self._hash
-
-    @cached_property
-    def _hash(self) -> int:
-        return hash((self.backend, self.device, self.options))  # of many fields, for thousands of look-ups
 
     @property
     def order(self) -> tuple[str, str, str]:

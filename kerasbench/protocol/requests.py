@@ -95,14 +95,7 @@ class Sizes:
 
 @dataclass(frozen=True)
 class Protocol:
-    """How much to measure.
-
-    ``steady`` measures steps and what an epoch costs beyond them; ``published`` first runs all published epochs;
-    ``sweep`` measures steps alone, at the size that the options name; ``calls`` trains nothing, and predicts in every
-    way; ``builds`` makes the model again and again.
-    """
-
-    kind: ProtocolKind = "steady"
+    kind: ProtocolKind = "steady"  # see ``protocol.stages``
     slice_ns: int = 100_000_000  # how long a slice is to measure
     warmup_min_ns: int = 1_000_000_000
     warmup_max_ns: int = 20_000_000_000
@@ -127,7 +120,6 @@ class Protocol:
 
     @property
     def needs_training(self) -> bool:
-        """Whether it says nothing of a model that is not trained."""
         return self.agenda.sized or (self.agenda.usual and self.lasts)
 
 

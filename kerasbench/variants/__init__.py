@@ -32,18 +32,15 @@ def chosen(options: Options) -> Iterator[tuple[Variant[Any], Any]]:
         yield BY_NAME[name], value
 
 
-def has(options: Options, trait: Literal["keeps_memory", "noted", "prepares", "replaces"]) -> bool:
-    """Tell whether a variant of a column is like that."""
+def has(options: Options, trait: Literal["keeps_memory", "prepares", "replaces"]) -> bool:
     return any(getattr(variant, trait) for variant, _ in chosen(options))
 
 
 def competes(column: Column) -> bool:
-    """Tell whether it is asked of a column if it is the fastest."""
-    return not column.options.control and all(variant.competes for variant, _ in chosen(column.options))
+    return not column.options.control and not any(variant.added for variant, _ in chosen(column.options))
 
 
 def runner(options: Options) -> type[Runner]:
-    """Return what a child runs."""
     from kerasbench.runners.keras import KerasRunner
 
     return next((variant.runner() for variant, _ in chosen(options) if variant.replaces), KerasRunner)
@@ -60,7 +57,6 @@ def batch(options: Options) -> int | None:
 
 
 def first_steps(options: Options, backend: Backend) -> int:
-    """Return how many of the first steps may be compiled anew."""
     return max((variant.first_steps(value, backend) for variant, value in chosen(options)), default=1)
 
 

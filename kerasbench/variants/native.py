@@ -7,7 +7,7 @@ from kerasbench.variants.variant import Beside, CaseFacts, Refusal, Variant
 class Native(Variant[bool]):
     name = "native"
     help = "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?"
-    added, competes, replaces = True, False, True
+    added, replaces = True, True
     files = ("runners/baseline.py", "native/__init__.py", "native/{backend}.py")
     drops = ("steps_per_execution",)  # the loop of a baseline is its own
     beside = Beside(

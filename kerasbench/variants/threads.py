@@ -58,8 +58,7 @@ class Threads(Variant[int]):
 def limit_processors(number: int, root: Path = CPUS) -> None:
     """Keep this process on so many processors, each a core of its own while there are any; Linux alone can do it.
 
-    The two threads of a core share its units for computing. Their numbers may be neighbours (0 and 1), or lie half the
-    machine apart (0 and 64).
+    The threads of a core share its units. Their numbers may be neighbours (0 and 1), or lie half the machine apart.
     """
     if not hasattr(os, "sched_setaffinity"):
         return

@@ -39,8 +39,6 @@ class OptionSpec:
 
 
 class CaseFacts(NamedTuple):
-    """What is known of a case before it is measured."""
-
     backend: Backend
     name: str  # of the backend
     device: Device
@@ -73,11 +71,7 @@ SHELL, START, SCRIPT, COMPILE, FIT = range(5)  # in this order; what belongs to 
 
 
 class Variant(Generic[V]):
-    """A choice that makes a column.
-
-    Hooks are called where a column has the choice, and only then: by the parent before there is a child, and in the
-    child. As it stands, a variant is accepted everywhere, and changes nothing.
-    """
+    """A choice that makes a column. Hooks are called where a column has it; without them it changes nothing."""
 
     name: ClassVar[str]  # in files, in Python and, with dashes, in labels
     takes: ClassVar[type]  # of its values
@@ -89,14 +83,13 @@ class Variant(Generic[V]):
     commands: ClassVar[tuple[str, ...]] = TABLES
 
     # What a column with it is like.
-    added: ClassVar[bool] = False  # asked for, such columns stand beside all others, and nothing is crossed with it
+    added: ClassVar[bool] = False  # such columns stand beside all others, uncrossed, and are never the fastest
     drops: ClassVar[tuple[str, ...]] = ()  # what such an added column has not
-    competes: ClassVar[bool] = True  # it may be the fastest
     repeats: ClassVar[bool] = False  # it computes what the column without it does, to the last digit
     replaces: ClassVar[bool] = False  # a file of its own is measured in place of the Keras model
-    prepares: ClassVar[bool] = False  # a process before the first trial leaves something in a folder
-    noted: ClassVar[bool] = False  # where it cannot be had, a warning says so, and there is no row
-    cold: ClassVar[bool] = False  # it is about the first step alone
+    # It is about the first step alone, for which a process before the first trial leaves something in a folder. Where
+    # it cannot be had, a warning says so, and there is no row.
+    prepares: ClassVar[bool] = False
     keeps_memory: ClassVar[bool] = False  # freed memory stays with the process
     batches: ClassVar[bool] = False  # its value is the size of a batch
     pins: ClassVar[bool] = False  # its value is the number of processors that the child may use
@@ -132,7 +125,6 @@ class Variant(Generic[V]):
         return [cast("V", int(word)) for word in words]
 
     def word(self, value: V | None) -> str:
-        """Return what a shell says for a value."""
         if isinstance(value, bool) and not self.words:
             return "on"
         return next((word for word, meant in self.words.items() if meant == value), str(value))

@@ -8,7 +8,7 @@ from kerasbench.variants.variant import Beside, CaseFacts, Refusal, Variant
 class WarmCache(Variant[bool]):
     name = "warm_cache"
     help = "Also measure with a warm compilation cache: how much earlier does the first step end?"
-    added, competes, repeats, prepares, noted, cold = True, False, True, True, True, True
+    added, repeats, prepares = True, True, True
     files = ("worker/caches.py",)
     beside = Beside(
         "What does a warm cache save?",

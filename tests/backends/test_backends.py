@@ -7,7 +7,6 @@ from collections import defaultdict
 from contextlib import nullcontext
 from fnmatch import fnmatchcase
 from importlib import metadata
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
@@ -21,14 +20,6 @@ from tests import made
 
 FUNCTIONS = {name for name, value in vars(Backend).items() if inspect.isfunction(value) and not name.startswith("_")}
 CPU, CUDA, MPS, METAL = Device("cpu"), Device("cuda", 1), Device("mps"), Device("metal")
-
-
-def test_a_module_of_the_folder_that_is_no_backend(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "words.py").write_text("SOME = 'words that two backends share'\n")
-    (tmp_path / "other.py").write_text("PACKAGE = 'other'\n")
-    monkeypatch.setattr(backends, "__path__", [*backends.__path__, str(tmp_path)])
-    monkeypatch.setattr(sys, "modules", dict(sys.modules))
-    assert backends.names() == ["jax", "other", "tensorflow", "torch"]
 
 
 @pytest.mark.parametrize("name", backends.names())

@@ -13,7 +13,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.run import DEFAULT, MAX_COLUMNS, PUBLISHED, SWEEP, Effort, RunConfig
+from kerasbench.results.run import DEFAULT, MAX_COLUMNS, SWEEP, Effort, RunConfig
 from kerasbench.variants import malloc
 from tests import made
 
@@ -163,10 +163,6 @@ def test_what_is_missing_is_said_with_what_was_seen_and_with_a_remedy() -> None:
         make(JAX_ALONE, devices=["gpu"])
     with pytest.raises(MissingBackend, match=r"no backend(.|\n)*kerasbench\[jax\]"):
         make(probes(jax=GONE))
-
-
-def test_a_plan_says_what_each_case_s_trials_measure() -> None:
-    assert [case.protocol for case in make(JAX_ALONE, effort=PUBLISHED).cases] == [PUBLISHED.protocol]
 
 
 def test_a_plan_s_threads_are_limited_by_the_machine_that_it_is_for() -> None:

@@ -149,11 +149,6 @@ def test_the_eta_goes_by_trials_and_waits_for_none_that_is_over(
     assert (eta.trials, eta.left_s[1]) == (trials, most_s)
 
 
-def test_the_eta_begins_with_what_earlier_runs_tell() -> None:
-    eta = Eta(made.plan(TORCH, JAX, effort=saved.exactly(1)), {TORCH.key: 30.0})
-    assert eta.left_s[1] == 30 + TYPICAL_S
-
-
 def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds() -> None:
     eta = Eta(made.plan(TORCH, effort=saved.Effort(3, 12)), {TORCH.key: 10.0})
     assert eta.left_s == (30.0, 120.0)

@@ -10,7 +10,7 @@ from kerasbench.plan import cases
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.results.run import RunConfig
-from kerasbench.variants import ALL, chosen, of_file, unrepeated
+from kerasbench.variants import chosen, of_file, unrepeated
 from tests import made
 
 CPU, CUDA, METAL, MPS = made.CPU, Device("cuda", 1), Device("metal"), Device("mps")
@@ -107,11 +107,3 @@ def test_a_file_keeps_choices_flat_and_leaves_defaults_out() -> None:
 def test_what_no_column_can_have_is_refused(values: Any) -> None:
     with pytest.raises(ValueError, match=r"cannot be|no configuration has|no object"):
         of_file(values)
-
-
-def test_each_is_told_apart_by_name_and_says_what_it_is() -> None:
-    names = [variant.name for variant in ALL]
-    assert names == sorted(set(names)) and len(names) > 8
-    for variant in ALL:
-        values = {bool: True, int: 2, str: next(iter(variant.words), "A=1")}
-        assert variant.said(values[variant.takes], "jax")

@@ -32,7 +32,7 @@ class Plans(Planner):
 
 def run(asked: Settings) -> RunConfig:
     kind = parse.known("protocol", asked.protocol, PROTOCOLS)
-    for flag in [variant.flag for variant in variants.ALL if variant.cold and variant.name in asked.choices]:
+    for flag in [variant.flag for variant in variants.ALL if variant.prepares and variant.name in asked.choices]:
         if asked.quick or AGENDAS[kind].in_full:
             other = "--quick" if asked.quick else "--protocol published"
             raise UsageError(f"--{flag} is about the first step, which {other} does not measure: leave one of them out")
