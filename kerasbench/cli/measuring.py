@@ -13,6 +13,7 @@ from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRE
 from kerasbench.names import BISECT, CHOICE, EXPLAIN, FASTEST, MACHINES, RUN, SOAK, SWEEP, VERSUS
 
 if TYPE_CHECKING:
+    from kerasbench.protocol.columns import Options
     from kerasbench.protocol.requests import ModelConfig
     from kerasbench.returns import Machines, Results
     from kerasbench.settings import Settings
@@ -151,7 +152,7 @@ def _finish(results: "Results", as_json: bool) -> int:
     record = drawn.findings.record
     if record.unfinished:
         python, config = (f"--python={program}" for program in results.python), record.config
-        _say_how_to_go_on(drawn.data.parent, config.scenarios, config.model_config, *python)
+        _say_how_to_go_on(drawn.data.parent, config.scenarios, config.model_config, config.options, *python)
         return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
     return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.findings.summary.failures else EXIT_OK
 
@@ -172,15 +173,20 @@ def finish_machines(machines: "Machines") -> int:
         options += [f"--python={python}" for python in dict.fromkeys([*named, *machines.interpreters])]
         # By what was asked here: a machine's record says of itself what it likes.
         config = ModelConfig(custom=asked.custom, trust=asked.trust)
-        _say_how_to_go_on(Path(asked.results), asked.scenarios, config, *options)
+        from kerasbench.plan.configure import options_of
+
+        _say_how_to_go_on(Path(asked.results), asked.scenarios, config, options_of(asked), *options)
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED
     failures = any(brief.summary.failures for brief in machines.briefs)
     return EXIT_FAILED if machines.failed or failures else EXIT_OK
 
 
-def _say_how_to_go_on(results: Path, scenarios: Sequence[str], config: "ModelConfig", *options: str) -> None:
+def _say_how_to_go_on(
+    results: Path, scenarios: Sequence[str], config: "ModelConfig", columns: "Sequence[Options]", *options: str
+) -> None:
     from kerasbench.runs.resume import to_name_again
 
     words = shlex.join(["run", "--resume", "--results", str(results), *options])
-    print(f"to continue: python -m kerasbench {words} {to_name_again(scenarios, config)}".rstrip(), file=sys.stderr)
+    again = to_name_again(scenarios, config, columns)
+    print(f"to continue: python -m kerasbench {words} {again}".rstrip(), file=sys.stderr)

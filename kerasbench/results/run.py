@@ -97,6 +97,7 @@ class ResumeConfig:
     more_s: float | None = None  # for so long from now on; None: for what the run's budget leaves
     scenarios: list[str] = field(default_factory=list)
     model_config: ModelConfig = NOTHING
+    options: list[Options] = field(default_factory=list)
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from kerasbench import variants
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan import catalog, live
 from kerasbench.plan.cases import Plan, Probes, with_controls
+from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code, ProbeReport
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
@@ -52,19 +54,24 @@ def find(folder: Path, here: Machine, longer: bool = False) -> tuple[Path, Run]:
 
 def require_named_again(file: Path, config: RunConfig, named: ResumeConfig) -> None:
     """Raise UsageError: a result file may be anybody's, also one that this machine seems to have begun."""
-    if executed(config.scenarios, config.model_config) != executed(named.scenarios, named.model_config):
-        words = to_name_again(config.scenarios, config.model_config)
+    differ = executed(config.scenarios, config.model_config) != executed(named.scenarios, named.model_config)
+    if differ or not set(variants.again(config.options)) <= set(variants.again(named.options)):
+        words = to_name_again(config.scenarios, config.model_config, config.options)
         advice = f"--resume {words}" if words else "this run had none; leave out the files and --trust"
-        raise UsageError(f"{file}: --resume runs files of a run only if you name them again: {advice}")
+        raise UsageError(
+            f"{file}: --resume runs files and sets variables of a run only if you name them again: {advice}"
+        )
 
 
-def to_name_again(scenarios: Sequence[str], config: ModelConfig) -> str:
+def to_name_again(scenarios: Sequence[str], config: ModelConfig, options: Sequence[Options]) -> str:
     """Return the options that --resume needs besides, because they say which files are executed; mostly none."""
     words = [f"--scenario {shlex.quote(file)}" for file in catalog.own_files(scenarios)]
     if config.custom:
         words.append(f"--custom {shlex.quote(config.custom)}")
     if config.trust:
         words.append("--trust")
+    parts = [(flag, part) for flag, value in variants.again(options) for part in value.split()]
+    words += dict.fromkeys(f"{flag} {shlex.quote(part)}" for flag, part in parts)
     return " ".join(words)
 
 

@@ -5,7 +5,7 @@ The parent imports these modules too: frameworks and NumPy are imported inside o
 
 import importlib
 import pkgutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from kerasbench.backends import Backend
@@ -82,3 +82,9 @@ def _is_default(name: str, value: Value | None) -> bool:
     if name in APART or BY_NAME[name].added:
         return value is None or value is False or value == ""
     return BY_NAME[name].words.get(str(value), value) is None
+
+
+def again(several: Sequence[Options]) -> list[tuple[str, str]]:
+    """Return the flags and values that a run which goes on has to be told again."""
+    pairs = (pair for options in several for pair in chosen(options))
+    return list(dict.fromkeys((f"--{variant.flag}", variant.word(value)) for variant, value in pairs if variant.again))

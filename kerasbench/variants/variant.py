@@ -93,6 +93,7 @@ class Variant(Generic[V]):
     keeps_memory: ClassVar[bool] = False  # freed memory stays with the process
     batches: ClassVar[bool] = False  # its value is the size of a batch
     pins: ClassVar[bool] = False  # its value is the number of processors that the child may use
+    again: ClassVar[bool] = False  # it may run code, so a run that goes on has to be told it again
     beside: ClassVar[Beside | None] = None
     files: ClassVar[tuple[str, ...]] = ()  # what its column is measured with besides; {backend} stands for its name
 

@@ -183,6 +183,7 @@ def test_what_cannot_go_on_here(different: dict[str, Any], tmp_path: Path, capsy
     assert capsys.readouterr().err == f"kerasbench: {other.journal}: {why}; skipped\n"
 
 
+PATHS = [Options(env="LD_PRELOAD=a.so"), Options(env="A=1"), Options(threads=1)]
 MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelConfig(custom="own layers.py", trust=True))
 
 
@@ -195,6 +196,9 @@ MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelCon
         (MODEL, ResumeConfig(scenarios=["other.keras"], model_config=MODEL.model_config), "--scenario evil.keras"),
         (RunConfig(scenarios=["mine.py/tiny"]), ResumeConfig(), "--resume --scenario mine.py"),
         (RunConfig(), ResumeConfig(scenarios=["mine.py"]), "this run had none"),
+        (RunConfig(options=PATHS), ResumeConfig(), "--resume --env LD_PRELOAD=a.so --env A=1"),
+        (RunConfig(options=PATHS), ResumeConfig(options=PATHS[:1]), "--env A=1"),
+        (RunConfig(options=PATHS[1:]), ResumeConfig(options=PATHS), ""),
         (RunConfig(scenarios=["\0.py"]), ResumeConfig(), "--resume --scenario"),  # no name of a file
         (MODEL, ResumeConfig(scenarios=[str(Path("evil.keras").absolute())], model_config=MODEL.model_config), ""),
         (RunConfig(scenarios=["mnist_*", "keras.applications.ResNet50"]), ResumeConfig(), ""),  # built in
@@ -203,7 +207,7 @@ MODEL = RunConfig(scenarios=["mnist_dense", "evil.keras"], model_config=ModelCon
 )
 def test_what_a_file_alone_names_is_not_executed(begun: RunConfig, named: ResumeConfig, advice: str) -> None:
     config = made.changed(made.record(), config=begun).config
-    refusal = rf"some\.json: --resume runs files of a run only if.*{re.escape(advice)}"
+    refusal = rf"some\.json: --resume runs files and sets variables of a run only if.*{re.escape(advice)}"
     with pytest.raises(UsageError, match=refusal) if advice else nullcontext():
         resume.require_named_again(Path("some.json"), config, named)
 

@@ -22,12 +22,14 @@ class Plans(Planner):
             return config
         # The rest of a run, whose options cannot be changed.
         files = [file for file in asked.scenarios if catalog.own_files([file])]
-        if asked != replace(Settings(scenarios=files), **{name: getattr(asked, name) for name in RESUMED}):
+        again = {name: said for name, said in asked.choices.items() if variants.BY_NAME[name].again}
+        kept = {name: getattr(asked, name) for name in RESUMED}
+        if asked != replace(Settings(scenarios=files, choices=again), **kept):
             raise UsageError(
                 "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
-                "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust"
+                "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust; and --env"
             )
-        return ResumeConfig(config.effort.budget_s, files, config.model_config)
+        return ResumeConfig(config.effort.budget_s, files, config.model_config, config.options)
 
 
 def run(asked: Settings) -> RunConfig:
