@@ -72,9 +72,14 @@ def of_file(values: Mapping[str, Any]) -> Options:
     for name, value in values.items():
         if name not in TAKES:
             raise ValueError(f"no configuration has {name[:40]!r}")
-        if value is not None and type(value) not in TAKES[name]:
+        if value is not None and (type(value) not in TAKES[name] or not _can_be(name, value)):
             raise ValueError(f"{name} cannot be {str(value)[:40]!r}")
     return Options(**{name: value for name, value in values.items() if not _is_default(name, value)})
+
+
+def _can_be(name: str, value: Value) -> bool:
+    words = {} if name in APART else BY_NAME[name].words
+    return value in (*words, *words.values()) if words else type(value) is not int or value >= 1
 
 
 def _is_default(name: str, value: Value | None) -> bool:

@@ -103,7 +103,18 @@ def test_a_file_keeps_choices_flat_and_leaves_defaults_out() -> None:
     assert unrepeated(Options(malloc="keep", jit=True)) == Options(jit=True)
 
 
-@pytest.mark.parametrize("values", [{"speed": 3}, {"threads": "two"}, {"jit": 1}, {"width": "wide"}, []])
+@pytest.mark.parametrize(
+    "values",
+    [
+        {"malloc": "some"},
+        {"steps_per_execution": 0},
+        {"speed": 3},
+        {"threads": "two"},
+        {"jit": 1},
+        {"width": "wide"},
+        [],
+    ],
+)
 def test_what_no_column_can_have_is_refused(values: Any) -> None:
     with pytest.raises(ValueError, match=r"cannot be|no configuration has|no object"):
         of_file(values)
