@@ -70,7 +70,7 @@ def to_name_again(scenarios: Sequence[str], config: ModelConfig, options: Sequen
         words.append(f"--custom {shlex.quote(config.custom)}")
     if config.trust:
         words.append("--trust")
-    parts = [(flag, part) for flag, value in variants.again(options) for part in value.split()]
+    parts = [(flag, part) for flag, value in variants.again(options) for part in value.split(",")]
     words += dict.fromkeys(f"{flag} {shlex.quote(part)}" for flag, part in parts)
     return " ".join(words)
 

@@ -17,14 +17,17 @@ class Env(Variant[str]):
     help = "Environment variable of the trials; of several values each is a configuration: NAME=a,b."
 
     def parse(self, words: Sequence[str]) -> list[str | None]:
-        by_name: dict[str, list[str]] = {}
+        by_name: dict[str, dict[str, None]] = {}  # in order, each once
         name = ""
         for word in words:
             name, value = word.split("=", 1) if "=" in word else (name, word)  # a comma stood before it
-            by_name.setdefault(name, []).append(f"{name}={value}")
+            by_name.setdefault(name, {})[f"{name}={value}"] = None
             if not ASSIGNED.fullmatch(f"{name}={value}"):
                 raise ValueError(f"takes NAME=VALUE, or NAME=a,b, without spaces, not {word!r}")
         return [" ".join(values) for values in itertools.product(*by_name.values())]
+
+    def word(self, value: str | None) -> str:
+        return str(value).replace(" ", ",")
 
     def refusal(self, value: str, facts: CaseFacts) -> Refusal:
         taken = sorted(facts.reserved & set(self.variables(value, facts.backend, "")))

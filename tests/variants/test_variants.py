@@ -94,6 +94,13 @@ def test_what_a_child_sets() -> None:
     assert sets["tensorflow"]["TF_XLA_FLAGS"].endswith("=/caches")
 
 
+def test_what_a_page_says_of_variables_can_be_typed_again() -> None:
+    env = BY_NAME["env"]
+    values = env.parse(["A=1", "2", "B=x"])
+    assert values == ["A=1 B=x", "A=2 B=x"]
+    assert env.parse(",".join(map(env.word, values)).split(",")) == values
+
+
 def test_a_file_keeps_choices_flat_and_leaves_defaults_out() -> None:
     old = {"jit": None, "fp32": "ieee", "native": False, "control": False, "environment": "", "malloc": None}
     assert of_file(old) == DEFAULT
