@@ -10,7 +10,7 @@ from kerasbench.plan import cases
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.results.run import RunConfig
-from kerasbench.variants import chosen, of_file, unrepeated
+from kerasbench.variants import BY_NAME, chosen, of_file, unrepeated
 from tests import made
 
 CPU, CUDA, METAL, MPS = made.CPU, Device("cuda", 1), Device("metal"), Device("mps")
