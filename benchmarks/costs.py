@@ -8,9 +8,9 @@ Printed are overhead and cost per sample over what they are, for each backend.
 import sys
 from pathlib import Path
 
-from kerasbench import modes
 from kerasbench.analysis.findings import Findings
 from kerasbench.environments.interpreters import Interpreters
+from kerasbench.modes import known, sweep
 from kerasbench.modes.sweep.plan import crossed
 from kerasbench.modes.sweep.series import swept
 from kerasbench.plan import configure
@@ -27,8 +27,8 @@ BATCHES = [1, 4, 16, 64, 256]
 def main(folder: Path) -> None:
     options = crossed(configure.options_of(Settings()), BATCHES, [])
     config = RunConfig([str(FILE)], devices=["cpu"], options=options, effort=exactly(1, SWEEP))
-    asked, progress = modes.sweep.MODE.configured(config), ConsoleProgress(to_stderr(), modes.sentences)
-    with run.measured(asked, folder, Interpreters(), modes.planner, progress) as ended:
+    asked, progress = sweep.MODE.configured(config), ConsoleProgress(to_stderr(), known.sentences)
+    with run.measured(asked, folder, Interpreters(), known.planner, progress) as ended:
         (found,) = swept(Findings.of(ended.record))
     for column in found.columns:
         model = found.costs[column]

@@ -32,16 +32,17 @@ import psutil
 from distributed import Client
 from distributed.security import Security
 
-from kerasbench import backends, modes
+from kerasbench import backends
 from kerasbench.analysis.summary import summarize
 from kerasbench.environments.interpreters import find
 from kerasbench.events import CycleEnded, Event, TrialEnded
 from kerasbench.machines import dask as cluster
+from kerasbench.modes import known
+from kerasbench.modes.run import Asked
 from kerasbench.modes.run.plan import run
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.results.run import Run
 from kerasbench.runs.run import measured
-from kerasbench.settings import Settings
 
 READY_S = 60.0
 SILENT = "#!/bin/sh\necho\nexec sleep 100000\n"
@@ -121,12 +122,12 @@ def measure(scenario: str, cycles: int, folder: Path, processes: list[psutil.Pro
         elif isinstance(event, TrialEnded):
             print(event.case.label, flush=True)
 
-    config = run(Settings(scenarios=[scenario], backends=["jax", "torch"], rounds=1))
+    config = run(Asked(scenarios=[scenario], backends=["jax", "torch"], rounds=1))
     steps = dataclasses.replace(
         config.effort.protocol, min_cycles=cycles, slices_max_ns=cycles * 10**9, epochs=False, predicts=False
     )
     config = dataclasses.replace(config, effort=dataclasses.replace(config.effort, protocol=steps))
-    with measured(config, folder, find([], backends.names()), modes.planner, on_event) as finished:
+    with measured(config, folder, find([], backends.names()), known.planner, on_event) as finished:
         return finished.record
 
 

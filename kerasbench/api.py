@@ -1,15 +1,16 @@
-"""The commands from Python. Their options are those of the command line (``settings.py``)."""
+"""The commands from Python. Their options are those of the command line (``commands.py``)."""
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, Unpack, get_args
 
-from kerasbench import keywords, modes, settings
+from kerasbench import commands, keywords
 from kerasbench.analysis import compare as comparisons
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.keywords import Numbers, Words
+from kerasbench.modes import known
 from kerasbench.modes.versus import bisect as searches
 from kerasbench.modes.versus.bisect import case_of
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
@@ -37,8 +38,9 @@ def _described(function: Function) -> Function:
     (taken,) = get_args(options.annotation)
     texts = [(function.__doc__ or "").rstrip(), "", "    Options:"]
     kinds = taken.__annotations__
-    for name in sorted(kinds, key=[*settings.SPECS].index):
-        option = settings.SPECS[name]
+    for name, option in commands.options_of(function.__name__).items():
+        if name not in kinds:  # a parameter that has its place
+            continue
         default = () if option.many else option.default
         written.append(inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kinds[name]))
         texts.append(f"    {name} ({option.flag}): {option.help}")
@@ -199,7 +201,7 @@ def _measured(
     if rows is None and live.is_model(scenarios):
         remedy = "save it, model.save('mine.keras'), and name the file here"
         raise UsageError(f"only run() and fastest() take a model object: {remedy}")
-    asked = settings.settings(command, options, **arguments)
+    asked = commands.settings(command, options, **arguments)
     with live.with_live_model(asked, scenarios, asked.data if rows is None else rows) as whole:
         results = measure(command, whole)
     if results.files is not None and results.files.unsaved:
@@ -220,9 +222,9 @@ def measure(command: str, asked: Settings) -> Results:
     from kerasbench.report.progress import ConsoleProgress, to_stderr
     from kerasbench.runs.run import measured
 
-    progress = ConsoleProgress(to_stderr(), modes.sentences)
-    config, chosen = modes.configured(command, asked, progress)
-    with measured(config, Path(asked.results), chosen, modes.planner, progress, asked.wait) as finished:
+    progress = ConsoleProgress(to_stderr(), known.sentences)
+    config, chosen = known.configured(command, asked, progress)
+    with measured(config, Path(asked.results), chosen, known.planner, progress, asked.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
     return kind_of(finished.record)([finished.record], files, chosen.to_name_again())
 

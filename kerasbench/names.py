@@ -4,7 +4,6 @@ RUN, SWEEP, EXPLAIN, VERSUS, FASTEST, SOAK = "run", "sweep", "explain", "versus"
 BISECT, DOCTOR, CREATE = "bisect", "doctor", "create"
 TABLES = (RUN, SWEEP, EXPLAIN, VERSUS, BISECT)  # what is asked for is measured to the end
 MEASURING = (*TABLES, FASTEST, SOAK)
-ON_OTHERS = (RUN, SWEEP, EXPLAIN, VERSUS, FASTEST)  # what other machines can measure
 BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked up when it asks
 CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
 

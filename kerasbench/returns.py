@@ -7,13 +7,13 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
-from kerasbench import modes
 from kerasbench.analysis import table
 from kerasbench.analysis.compare import Change, RunComparison
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
+from kerasbench.modes import known
 from kerasbench.modes.explain.breakdown import StepBreakdown, explained
 from kerasbench.modes.fastest.race import Race
 from kerasbench.modes.fastest.tell import races
@@ -103,7 +103,7 @@ class Results(Tabled):
         return page.whole(self.findings)
 
     def __repr__(self) -> str:
-        return html.text(modes.sentences(self.findings))
+        return html.text(known.sentences(self.findings))
 
     def plot(self) -> svg.Picture:
         """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG; UsageError if there is none."""

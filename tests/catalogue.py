@@ -5,9 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kerasbench import modes
 from kerasbench.host.noise import Signal, of_machine, of_slices, of_surroundings
 from kerasbench.host.nvidia import Sample
+from kerasbench.modes import explain as explain_mode
+from kerasbench.modes import fastest as fastest_mode
+from kerasbench.modes import soak as soak_mode
+from kerasbench.modes import sweep as sweep_mode
+from kerasbench.modes import versus as versus_mode
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.measurement import Compiler, Generation, Measurement, Published, Samples, Slice
@@ -131,7 +135,7 @@ def sweep() -> Runs:
         columns, size = {JAX: jax_ms, TORCH: torch_ms}, Size(width=width)
         trials += bare(made.in_blocks(columns, stepped, first=20 + 3 * place, size=size, name="conv"))
     trials = [*noisy(trials[:1], *HOT), *trials[1:-1], *noisy(trials[-1:], *HOT)]
-    return [run(*trials, config=modes.sweep.MODE.configured(RunConfig(effort=exactly(3, results.SWEEP))))]
+    return [run(*trials, config=sweep_mode.MODE.configured(RunConfig(effort=exactly(3, results.SWEEP))))]
 
 
 def explain() -> Runs:
@@ -144,7 +148,7 @@ def explain() -> Runs:
     rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
     larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
     flops = [results.Counted("dense", "default", 1e6)]
-    return [run(*mine, *rivals, *larger, config=modes.explain.MODE.configured(RunConfig()), flops=flops)]
+    return [run(*mine, *rivals, *larger, config=explain_mode.MODE.configured(RunConfig()), flops=flops)]
 
 
 def versus() -> Runs:
@@ -164,7 +168,7 @@ def versus() -> Runs:
     broken = bare(versions(made.in_blocks({old: 1.0, again: 1.0}, made.steps, name="deep", first=6)))
     failure = Failure(Code.ERROR, "AttributeError: no attribute 'ops'", "look at the lines above", "build", "a trace")
     broken.append(made.trial(name="deep", failure=failure, options=new.options))
-    asked = modes.versus.MODE.configured(RunConfig(control=True), modes.versus.VersusConfig("old", "new", 0.03))
+    asked = versus_mode.MODE.configured(RunConfig(control=True), versus_mode.VersusConfig("old", "new", 0.03))
     return [run(*slower, *same, *broken, config=asked)]
 
 
@@ -180,8 +184,8 @@ def fastest() -> Runs:
     trials = [*first, *made.in_blocks({fast: 1.0, even: 1.004, TENSORFLOW: 4.0}, with_first_step, [2, 3, 4])]
     failure = Failure(Code.OOM, "out of memory", "take a smaller batch")
     trials.append(made.trial(backend="torch", options=larger.options, failure=failure))
-    own = modes.fastest.RaceConfig(baseline="tensorflow", tries=["jit", "steps-per-execution", "batch-size"])
-    return [run(*bare(trials), rounds=4, config=modes.fastest.MODE.configured(RunConfig(effort=EFFORT), own))]
+    own = fastest_mode.RaceConfig(baseline="tensorflow", tries=["jit", "steps-per-execution", "batch-size"])
+    return [run(*bare(trials), rounds=4, config=fastest_mode.MODE.configured(RunConfig(effort=EFFORT), own))]
 
 
 def fastest_open() -> Runs:
@@ -209,9 +213,9 @@ def soak() -> Runs:
     control = made.in_block(1, rests, device=made.GPU, options=Options(control=True))
     trials = [made.in_block(1, goes_on, device=made.GPU), control]
     builds = dataclasses.replace(made.predicting(), prediction=[], builds=going_on(0.0, 4 << 10, 40))
-    minute, of_builds = modes.soak.SoakConfig(minutes=1.0), modes.soak.SoakConfig("build", 1.0)
+    minute, of_builds = soak_mode.SoakConfig(minutes=1.0), soak_mode.SoakConfig("build", 1.0)
     training, building = (
-        modes.soak.MODE.configured(RunConfig(effort=exactly(1, protocol)), own)
+        soak_mode.MODE.configured(RunConfig(effort=exactly(1, protocol)), own)
         for own, protocol in ((minute, Protocol(lasts=True)), (of_builds, Protocol("builds", lasts=True)))
     )
     return [

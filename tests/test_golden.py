@@ -22,7 +22,7 @@ from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES
 from kerasbench.host.noise import WarningKind
-from kerasbench.modes import MODES
+from kerasbench.modes.known import MODES
 from kerasbench.modes.versus import search as searches
 from kerasbench.modes.versus.bisect import Bisection, Probe, bisect
 from kerasbench.names import BISECT

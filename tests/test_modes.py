@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.modes import MODES
+from kerasbench.modes.known import MODES
 from kerasbench.modes.mode import Mode
 
 PACKAGE = Path(__file__).parent.parent / "kerasbench"
 # The modes themselves, how a user calls them, and what a file of an older schema held.
-THEIR_OWN = {"modes", "cli", "names.py", "settings.py", "keywords.py", "api.py", "returns.py", "__init__.py"}
+THEIR_OWN = {"modes", "cli", "names.py", "commands.py", "keywords.py", "api.py", "returns.py", "__init__.py"}
 OLDER = "results/upgrade.py"
 NAMES = {mode.name for mode in MODES}
 WORDS = {"run", "fastest"}  # also of plain English: in a list they are a heading, or the words of a command

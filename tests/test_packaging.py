@@ -60,11 +60,12 @@ def test_a_name_means_one_thing_and_says_which() -> None:
     trees = [ast.parse(file.read_text("utf-8")) for file in (ROOT / "kerasbench").rglob("*.py")]
     nodes = [node for tree in trees for node in ast.walk(tree)]
     classes = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
-    assert {name for name, count in classes.items() if count > 1} == {
+    assert {name for name, count in classes.items() if count > 1} == {  # native, modes
+        "Asked",
         "Loop",
         "Plans",
         "Tells",
-    }  # native, modes
+    }
     variables = {node.id for node in nodes if isinstance(node, ast.Name)} | {
         node.arg for node in nodes if isinstance(node, ast.arg)
     }

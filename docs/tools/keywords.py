@@ -3,9 +3,10 @@
 python docs/tools/keywords.py > kerasbench/keywords.py
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
-from kerasbench import names, settings
+from kerasbench import commands, names
+from kerasbench.variants.variant import OptionSpec
 
 BEGINNING = '''\
 """The keywords of ``api.py``. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
@@ -19,41 +20,42 @@ Numbers = float | str | Sequence[float | str]
 Interpreters = Words | Mapping[str, str | Path]
 '''
 WRITTEN = {"scenarios", "backends", "devices", "batch_sizes", "widths"}  # parameters that have their place
+ELSEWHERE = [name for name in names.MEASURING if "hosts" in commands.options_of(name)]
 MODELS = (names.RUN, names.FASTEST)  # what takes a model object: its rows are ``data``, and that has its place
 LISTS = {"N": "Numbers", "NAME=PATH": "Interpreters"}  # by metavar; the others are Words
-BASES = {"Shared": names.MEASURING, "Tables": names.TABLES, "Machines": names.ON_OTHERS}  # who takes what they have
+BASES = {"Shared": names.MEASURING, "Tables": names.TABLES, "Machines": ELSEWHERE}  # who takes what they have
 FILES = ("FILE.py", "DIR")  # a Path is as good as a text
 
 
-def type_of(name: str) -> str:
-    metavar, kind = settings.SPECS[name].metavar, settings.Settings.__annotations__.get(name, bool)
-    if settings.SPECS[name].many:
-        return LISTS.get(metavar, "Words")
-    text = kind.__name__ if isinstance(kind, type) else str(kind)
-    return f"{text} | Path" if metavar in FILES else text
+def type_of(option: OptionSpec) -> str:
+    if option.many:
+        return LISTS.get(option.metavar, "Words")
+    text = option.kind.__name__ if isinstance(option.kind, type) else str(option.kind)
+    return f"{text} | Path" if option.metavar in FILES else text
 
 
 def text() -> Iterator[str]:
     """Yield the header, classes of what several functions take, and one for each of them."""
     yield BEGINNING
     taken = {
-        command: [name for name in settings.options_of(command) if name not in WRITTEN] for command in names.MEASURING
+        command: {name: type_of(option) for name, option in commands.options_of(command).items() if name not in WRITTEN}
+        for command in names.MEASURING
     }
     for command in MODELS:
-        taken[command].remove("data")
+        del taken[command]["data"]
     inherited: dict[str, str] = {}  # the class that has an option
-    for base, commands in BASES.items():
-        common = [name for name in settings.options_of(names.RUN) if all(name in taken[of] for of in commands)]
-        yield _class(base, ["TypedDict"], [name for name in common if name not in inherited])
+    for base, having in BASES.items():
+        common = {name: kind for name, kind in taken[names.RUN].items() if all(name in taken[of] for of in having)}
+        yield _class(base, ["TypedDict"], {name: kind for name, kind in common.items() if name not in inherited})
         inherited |= {name: base for name in common if name not in inherited}
     for command, options in taken.items():
-        bases = [base for base, commands in BASES.items() if command in commands]
-        rest = [name for name in options if inherited.get(name) not in bases]
+        bases = [base for base, having in BASES.items() if command in having]
+        rest = {name: kind for name, kind in options.items() if inherited.get(name) not in bases}
         yield _class(command.capitalize(), [f"{base}Keywords" for base in bases], rest)
 
 
-def _class(name: str, bases: Sequence[str], options: Sequence[str]) -> str:
-    lines = [f"    {option}: {type_of(option)}" for option in options]
+def _class(name: str, bases: Sequence[str], options: Mapping[str, str]) -> str:
+    lines = [f"    {name}: {kind}" for name, kind in options.items()]
     return "\n".join([f"\n\nclass {name}Keywords({', '.join(bases)}, total=False):", *lines, ""])
 
 

@@ -102,7 +102,7 @@ def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
 
 def _measure(command: str, as_json: bool, events: bool = False, fail_on: str | None = None, **given: Any) -> int:
     from kerasbench import api
-    from kerasbench.settings import settings
+    from kerasbench.commands import settings
 
     asked = settings(command, {}, **given)
     require_one(as_json, asked)

@@ -1,9 +1,9 @@
-"""Options of a shell, made of ``settings.py``; ``--help`` with options by purpose; what a shell completes."""
+"""Options of a shell, made of ``commands.py``; ``--help`` with options by purpose; what a shell completes."""
 
 import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import click
 
@@ -98,13 +98,12 @@ class ByPurpose(click.Command):
     def settings(self) -> list[click.Parameter]:
         if self.name not in (*MEASURING, DOCTOR, CREATE):
             return []
-        from kerasbench import settings
+        from kerasbench import commands
 
         options: list[click.Parameter] = []
-        for name in settings.options_of(self.name):
-            option = settings.SPECS[name]
+        for name, option in commands.options_of(self.name).items():
             value: dict[str, Any] = {"multiple": True} if option.many else {"default": option.default}
-            if name in ("rounds", "batch_size"):
+            if int in get_args(option.kind):  # without a default of which to take its type
                 value["type"] = int
             options.append(Option(option.usage, option.group, option.help, name, option.offers, **value))
         return options

@@ -41,7 +41,7 @@ def list_(suite: str, as_json: bool) -> int:
 @command(DOCTOR, EVENTS, as_json("Print JSON, with all details."))
 def doctor(events: bool, as_json: bool, **given: Any) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
-    from kerasbench.settings import settings
+    from kerasbench.commands import settings
 
     asked = settings(DOCTOR, {}, **given)
     require_one(as_json, asked)
@@ -142,7 +142,7 @@ def create(backends: Sequence[str], cuda: bool, cpu: bool, extra: Sequence[str],
         more = "--with, --cuda, --cpu and --constraint"
         raise UsageError(f"--locked installs what the .lock file lists: leave out {more}, or --locked")
     code = EXIT_OK
-    for backend in parse.backend_names(words("backends", backends)) or known.names():
+    for backend in parse.backend_names(words("--backend", backends)) or known.names():
         environment = Environment(backend, spec.label)
         place = interpreters.FOLDER / str(environment)
         python = str(interpreters.inside(place.absolute()))

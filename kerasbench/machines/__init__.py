@@ -15,12 +15,13 @@ import msgspec
 import platformdirs
 from filelock import FileLock, Timeout
 
-from kerasbench import __version__, modes, text
+from kerasbench import __version__, text
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.machines import dask
 from kerasbench.machines.lines import End, Hello, Told
 from kerasbench.machines.luggage import VARIABLES, Luggage, folder_name, packed, words
 from kerasbench.machines.ssh import PYTHON, SHOWN, Shell
+from kerasbench.modes import known
 from kerasbench.names import DOCTOR
 from kerasbench.plan import catalog
 from kerasbench.protocol.requests import ModelConfig
@@ -223,7 +224,7 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
     if settings.insecure and settings.hosts:
         raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
-        config = modes.planner(command).configured(for_all)
+        config = known.planner(command).configured(for_all)
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     name, results = folder_name(settings.results), Path(settings.results)

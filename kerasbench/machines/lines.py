@@ -23,9 +23,10 @@ from pathlib import Path
 import msgspec
 from rich.console import Console
 
-from kerasbench import __version__, modes
+from kerasbench import __version__
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError
 from kerasbench.machines.ssh import BLOCK, SHOWN
+from kerasbench.modes import known
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import INTERRUPTED
@@ -109,9 +110,9 @@ def measure(command: str, asked: Settings, lines: Lines) -> End:
                 break
             # Whoever asked for it was gone before it was fetched.
             return End(EXIT_OK, "", file.stem, msgspec.Raw(as_line(run).strip()))
-    progress = ConsoleProgress(Console(file=lines, width=SHOWN, highlight=False), modes.sentences)
-    config, chosen = modes.configured(command, asked, progress)
+    progress = ConsoleProgress(Console(file=lines, width=SHOWN, highlight=False), known.sentences)
+    config, chosen = known.configured(command, asked, progress)
     lines.send(Told(python=chosen.to_name_again()))
-    with measured(config, folder, chosen, modes.planner, progress, asked.wait) as finished:
+    with measured(config, folder, chosen, known.planner, progress, asked.wait) as finished:
         code = EXIT_USAGE if finished.unsaved else EXIT_OK
         return End(code, finished.unsaved, finished.store.data.stem, msgspec.Raw(as_line(finished.record).strip()))

@@ -12,13 +12,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kerasbench.commands import options_of, value
 from kerasbench.errors import UsageError
 from kerasbench.host import COMMIT, commit
 from kerasbench.plan import catalog
 from kerasbench.processes import variables
 from kerasbench.results.run import RunConfig
 from kerasbench.scenario import baseline_file
-from kerasbench.settings import SPECS, Settings, options_of, value
+from kerasbench.settings import Settings
 
 MOST_FILES_BYTES = 256 << 20  # of all files that travel: larger models are copied by other means
 HASH_LENGTH = 12  # hexadecimal digits
@@ -95,15 +96,14 @@ def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
 
     offered = options_of(command)
     shell = ['--results="$F"/results'] if "results" in offered else []
-    for name in offered:
-        said = value(asked, name)
-        option = SPECS[name]
+    for name, option in offered.items():
+        said = value(asked, name, option)
         if option.many:
             shell += [f"{option.flag}={there(part)}" for part in said]
         elif name != "results" and said != option.default:
             shell.append(option.flag if said is True else f"{option.flag}={there(said)}")
     if asked.rows:
         shell += [f"--rows={there(asked.rows)}", f"--samples={asked.samples}"]
-    arguments = [shlex.quote(side) for side in (asked.base, asked.head) if side]
+    arguments = list(map(shlex.quote, asked.arguments))
     arguments += [] if "scenarios" in offered else map(there, asked.scenarios)
     return [*shell, *(["--", *arguments] if arguments else [])]

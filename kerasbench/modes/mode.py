@@ -1,11 +1,12 @@
 """What a mode is."""
 
 from dataclasses import dataclass, replace
-from typing import Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
-from kerasbench.results.run import RunConfig
+if TYPE_CHECKING:
+    from kerasbench.results.run import RunConfig
 
 Own = TypeVar("Own")
 
@@ -20,11 +21,11 @@ class Mode(Generic[Own]):
     ranks: bool = True
     general: bool = False
 
-    def asked(self, config: RunConfig) -> Own:
+    def asked(self, config: "RunConfig") -> Own:
         """Raise msgspec.ValidationError for what it cannot have been asked."""
         return msgspec.convert(config.own, self.own)
 
-    def configured(self, config: RunConfig, own: Own | None = None) -> RunConfig:
+    def configured(self, config: "RunConfig", own: Own | None = None) -> "RunConfig":
         return replace(
             config,
             mode=self.name,

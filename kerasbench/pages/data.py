@@ -5,12 +5,12 @@ from pathlib import Path
 
 from msgspec import structs
 
-from kerasbench import modes
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import WarningKind
+from kerasbench.modes import known
 from kerasbench.pages.series import Series, versions_at
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.report import document
@@ -34,7 +34,7 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
         failures=failures(findings.summary),
         warnings=list(_warnings(findings)),
     )
-    for teller in modes.tellers(findings):
+    for teller in known.tellers(findings):
         whole.add(teller.data(findings))
     return whole
 
@@ -42,7 +42,7 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
 def _ratios(findings: Findings) -> list[Ratio]:
     """Return each pair once: with its verdict, where it has one."""
     ratios: dict[tuple[CaseKey, Column, str], Ratio] = {}
-    for contrast, more in (told for teller in modes.tellers(findings) for told in teller.contrasts(findings)):
+    for contrast, more in (told for teller in known.tellers(findings) for told in teller.contrasts(findings)):
         key = (contrast.over.key, contrast.under.column, contrast.metric)
         if key not in ratios or ratios[key].verdict is None:
             ratios[key] = ratio(contrast, **more)

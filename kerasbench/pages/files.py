@@ -12,13 +12,13 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
-from kerasbench import modes
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import MAX_PAGE_BYTES, read_plain, replace, replace_page
 from kerasbench.host import Machine
+from kerasbench.modes import known
 from kerasbench.pages import page
 from kerasbench.pages.several import MachineBrief, of_machines
 from kerasbench.protocol.columns import DEFAULT
@@ -144,7 +144,7 @@ class _MachineIndex:
         """Take the workloads of a run that no run of a higher rank has measured."""
         link = f"[{markdown.escape(data.stem)}]({quote(data.with_suffix(TABLES).name)})"
         self.runs.append(link)
-        for row, kind, answer in (brief for teller in modes.tellers(findings) for brief in teller.briefs(findings)):
+        for row, kind, answer in (brief for teller in known.tellers(findings) for brief in teller.briefs(findings)):
             key = row.name + (f" ({kind})" if kind else "")
             level = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))
             if key not in self.lines or level > self.lines[key][0]:

@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-from kerasbench import modes
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.table import MEASURED, observations
+from kerasbench.modes import known
 from kerasbench.pages import page
 from kerasbench.pages.several import side_by_side
 from kerasbench.report import svg
@@ -29,7 +29,7 @@ TINTS = (1.03, 1.5, 3.0, 8.0)  # times the fastest: from each on a cell is darke
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
     several = len(machines) > 1
     title = escaped(
-        f"kerasbench on {', '.join(name for name, _ in machines)}" if several else modes.title(machines[0][1])
+        f"kerasbench on {', '.join(name for name, _ in machines)}" if several else known.title(machines[0][1])
     )
     parts = [_machine(f"m{place}", *machine, several) for place, machine in enumerate(machines, start=1)]
     if several:

@@ -3,8 +3,8 @@
 import contextlib
 from functools import cache
 
-from kerasbench import modes
 from kerasbench.analysis.findings import Findings
+from kerasbench.modes import known
 from kerasbench.report import details, warnings
 from kerasbench.report.command import command
 from kerasbench.report.details import versions_of
@@ -21,11 +21,11 @@ PACKAGES = ("keras", "jax", "tensorflow", "torch", "python")  # whose versions s
 @cache
 def quotable() -> dict[str, Builder]:
     """Return what README and docs quote by name, ``<!-- tables of results/x.json: answer -->``."""
-    return {name: build for mode in modes.MODES for name, build in modes.teller(mode.name).quoted.items()}
+    return {name: build for mode in known.MODES for name, build in known.teller(mode.name).quoted.items()}
 
 
 def whole(findings: Findings) -> Page:
-    tellers, (cautions, marks) = modes.tellers(findings), warnings.cautions(findings)
+    tellers, (cautions, marks) = known.tellers(findings), warnings.cautions(findings)
     first, *others = [part for teller in tellers for part in teller.sections(findings, marks)] or [Section("")]
     # The answer has no heading: it stands below the title.
     first = first._replace(title="", intro=[*head(findings), *first.intro])
@@ -42,7 +42,7 @@ def whole(findings: Findings) -> Page:
         *(part for teller in tellers for part in teller.details(findings)),
         details.how(findings),
     ]
-    return Page(modes.title(findings), sections)
+    return Page(known.title(findings), sections)
 
 
 def head(findings: Findings) -> list[Words]:
@@ -69,6 +69,6 @@ def head(findings: Findings) -> list[Words]:
         measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
     number = len({trial.session for trial in record.trials})
     sessions = "one session" if number < 2 else f"{number} sessions"
-    teller = modes.teller(record.config.mode)
+    teller = known.teller(record.config.mode)
     typed = command(record.config, teller.words(record.config), [*teller.rounds(record.config)])
     return [*lines, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]

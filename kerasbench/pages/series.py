@@ -4,11 +4,12 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from kerasbench import modes, variants
+from kerasbench import variants
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, between
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
+from kerasbench.modes import known
 from kerasbench.protocol.columns import Column
 from kerasbench.report.kinds import grouped
 from kerasbench.results.merge import distinct
@@ -57,7 +58,7 @@ def _of_machine(records: Sequence[Run], machine: str) -> list[Series]:
 
 def _followed(summary: Summary, counts: Mapping[str, Counter[Column]]) -> Iterator[Contrast]:
     config = summary.record.config
-    told = modes.teller(config.mode).contrasts(Findings(summary)) if config.paired else ()
+    told = known.teller(config.mode).contrasts(Findings(summary)) if config.paired else ()
     yield from (contrast for contrast, more in told if contrast.is_headline and not any(more.values()))
     for row in summary.rows:
         most, measured = counts[row.label], _measured(row)

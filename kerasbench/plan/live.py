@@ -39,7 +39,7 @@ def named(scenarios: object) -> list[str]:
     """Raise UsageError for models, and for a list that came out empty."""
     if isinstance(scenarios, list | tuple) and any(map(is_model, scenarios)):
         raise UsageError("pass one model object at a time: run(model)")
-    names = words("scenarios", scenarios)
+    names = words("--scenario", scenarios)
     if not names and not isinstance(scenarios, tuple):  # the empty one is the default
         raise UsageError("scenarios is empty: give a name or a file")
     return names

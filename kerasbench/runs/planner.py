@@ -1,6 +1,7 @@
 """What a mode measures otherwise than a plain run: ``Plans`` of ``modes/<name>/plan.py``. Here: a plain run."""
 
 from collections.abc import Sequence
+from typing import Any
 
 from kerasbench.analysis.cases import headline_of
 from kerasbench.environments.interpreters import Interpreters
@@ -11,16 +12,15 @@ from kerasbench.protocol.stages import BATCH, ONE, TRAIN
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.runs import schedule
 from kerasbench.runs.rows import OpenRow
-from kerasbench.settings import Settings
 
 
 class Planner(Choices):
-    def configured(self, asked: Settings) -> RunConfig | ResumeConfig:
-        """Raise UsageError for a setting that means nothing."""
+    def configured(self, asked: Any) -> RunConfig | ResumeConfig:
+        """Take the mode's ``Asked``; raise UsageError for a setting that means nothing."""
         raise NotImplementedError
 
     def with_interpreters(
-        self, config: RunConfig | ResumeConfig, asked: Settings, chosen: Interpreters, on_event: OnEvent
+        self, config: RunConfig | ResumeConfig, asked: Any, chosen: Interpreters, on_event: OnEvent
     ) -> tuple[RunConfig | ResumeConfig, Interpreters]:
         """Return it with the interpreters that run it; raise KerasbenchError where they could not be made."""
         return config, chosen

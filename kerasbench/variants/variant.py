@@ -5,7 +5,7 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args
 
 from kerasbench.backends import Backend
-from kerasbench.names import COLUMNS, MEASURING, RUN, TABLES, WHAT
+from kerasbench.names import COLUMNS, RUN, TABLES, WHAT
 from kerasbench.protocol.columns import Device, Options, Value
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Resolved, Usage
@@ -18,16 +18,16 @@ Refusal = tuple[str, str] | None  # cause and remedy
 
 @dataclass(frozen=True)
 class OptionSpec:
-    """Its name in Python is that of its field, or of its variant."""
+    """Its name in Python is that of its field, or of its variant; ``kind`` the type of that field."""
 
     usage: str  # the flag, and what its value is called
     group: str
     help: str
-    commands: tuple[str, ...] = MEASURING  # that take it
     offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
     _: KW_ONLY
     many: bool = False  # it takes several values
     default: object = None  # of one that takes one
+    kind: Any = bool
 
     @property
     def flag(self) -> str:
@@ -113,10 +113,13 @@ class Variant(Generic[V]):
 
     @property
     def option(self) -> OptionSpec | None:
-        group, commands = (WHAT, (RUN,)) if self.added else (COLUMNS, self.commands)
-        usage = f"--{self.flag} {self.metavar}".rstrip()
+        group, usage = WHAT if self.added else COLUMNS, f"--{self.flag} {self.metavar}".rstrip()
         kind = {"many": True} if self.metavar else {"default": False}
-        return OptionSpec(usage, group, self.help, commands, tuple(self.words), **kind) if self.help else None
+        return OptionSpec(usage, group, self.help, tuple(self.words), **kind) if self.help else None
+
+    @property
+    def offered_by(self) -> tuple[str, ...]:
+        return (RUN,) if self.added else self.commands
 
     def parse(self, words: Sequence[str]) -> list[V | None]:
         """Return what words mean that are not in ``words``; raise ValueError for one that means nothing."""

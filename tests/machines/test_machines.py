@@ -21,17 +21,19 @@ import pytest
 import kerasbench
 from kerasbench import __version__, machines
 from kerasbench.cli import main
+from kerasbench.commands import AskedDoctor
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machines import Remote
 from kerasbench.machines.lines import End, Hello, Told
 from kerasbench.machines.luggage import Luggage, packed, words
 from kerasbench.machines.ssh import Shell
+from kerasbench.modes import fastest, versus
+from kerasbench.modes.run import Asked
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import BUDGET, INTERRUPTED, Carried
 from kerasbench.results.store import load
 from kerasbench.runs.run import SUPERSEDED
-from kerasbench.settings import Settings
 from tests import made, stand_in
 from tests.stand_in.machines import (
     ALL,
@@ -197,7 +199,7 @@ class Played(Shell):
 def heard(folder: Path, said: str, **more: Any) -> tuple[Remote, str]:
     """Return what becomes of a machine that says this, and what is shown meanwhile."""
     shown: list[str] = []
-    remote = Remote("box", Played(said), "run", Settings(), folder, **more)
+    remote = Remote("box", Played(said), "run", Asked(), folder, **more)
     remote.measure(lambda host, line: shown.append(line))
     return remote, "\n".join(shown)
 
@@ -272,7 +274,7 @@ def test_one_that_says_no_hello_is_left(tmp_path: Path, ssh_log: Path, monkeypat
     monkeypatch.setattr("kerasbench.machines.ssh.ANSWER_S", 0.2)
     (tmp_path / "box").mkdir()
     silent = script(tmp_path / "box" / "python", "#!/bin/sh\nexec sleep 60\n")
-    remote = Remote("box", Shell("box"), "run", Settings(), tmp_path, python=str(silent), luggage=packed(Settings()))
+    remote = Remote("box", Shell("box"), "run", Asked(), tmp_path, python=str(silent), luggage=packed(Asked()))
     remote.measure(lambda host, line: None)
     assert "no answer in 0.2 s: " in remote.cause
 
@@ -302,19 +304,19 @@ def test_a_doctor_names_what_differs(two: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.fixture
-def with_files(tmp_path: Path) -> Settings:
+def with_files(tmp_path: Path) -> Asked:
     """Return settings that name files of one's own: a scenario with a baseline, a second one, layers and rows."""
     (tmp_path / "native").mkdir()
     for name in ("mine.py", "native/mine_torch.py", "other's.py", "layers.py", "rows.npz"):
         (tmp_path / name).write_text(name)
     mine, other, layers, rows = (str(tmp_path / name) for name in ("mine.py", "other's.py", "layers.py", "rows.npz"))
-    return Settings(
+    return Asked(
         ["mnist_dense", f"{mine}/tiny", other], custom=layers, rows=rows, samples=7, choices={"threads": ["1", "2"]}
     )
 
 
 def test_files_have_names_there_that_are_told_from_those_here(
-    with_files: Settings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    with_files: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A", "b'c")
     luggage = packed(dataclasses.replace(with_files, keep_env=["A"]))
@@ -333,14 +335,14 @@ def test_files_have_names_there_that_are_told_from_those_here(
 
 def test_the_words_of_other_commands() -> None:
     nothing = Luggage()
-    assert words("versus", Settings(base="-a", head="b c"), nothing)[-3:] == ["--", "-a", "'b c'"]
-    tried = words("fastest", Settings(["x"], tries=["jit"]), nothing)
+    assert words("versus", versus.Asked(base="-a", head="b c"), nothing)[-3:] == ["--", "-a", "'b c'"]
+    tried = words("fastest", fastest.Asked(["x"], tries=["jit"]), nothing)
     assert tried == ['--results="$F"/results', "--try=jit", "--", "x"]
-    assert words("run", Settings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
-    assert words("doctor", Settings(backends=["jax"]), nothing) == ["--backend=jax"]
+    assert words("run", Asked(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
+    assert words("doctor", AskedDoctor(backends=["jax"]), nothing) == ["--backend=jax"]
 
 
-def test_what_is_too_large_or_not_there_does_not_travel(with_files: Settings, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_or_not_there_does_not_travel(with_files: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         packed(dataclasses.replace(with_files, custom="gone.py"))
     monkeypatch.setattr("kerasbench.machines.luggage.MOST_FILES_BYTES", 20)

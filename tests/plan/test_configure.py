@@ -3,8 +3,11 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench import modes, variants
+from kerasbench import variants
+from kerasbench.commands import asked_by
 from kerasbench.errors import UsageError
+from kerasbench.modes import known
+from kerasbench.modes.run import Asked
 from kerasbench.modes.run.plan import run
 from kerasbench.plan import configure
 from kerasbench.protocol.columns import DEFAULT, Column
@@ -19,27 +22,27 @@ from tests import made
 @pytest.mark.parametrize(
     ("said", "asked"),
     [
-        (Settings(), RunConfig()),
-        (Settings(control=True), RunConfig(control=True)),
-        (Settings(quick=True), RunConfig(effort=QUICK)),
-        (Settings(protocol="calls"), RunConfig(effort=made.changed(DEFAULT_EFFORT, protocol={"kind": "calls"}))),
-        (Settings(custom=__file__), RunConfig(model_config=ModelConfig(custom=__file__))),
-        (Settings(rigorous=True), RunConfig(effort=exactly(12), control=True)),
-        (Settings(rounds=12), RunConfig(effort=exactly(12))),
-        (Settings(suite="tiny"), RunConfig(suite="tiny")),
-        (Settings(backends=["torch", "torch"], devices=["gpu:0"]), RunConfig(backends=["torch"], devices=["gpu"])),
-        (Settings(protocol="published", data="real"), RunConfig(effort=PUBLISHED, data="real")),
+        (Asked(), RunConfig()),
+        (Asked(control=True), RunConfig(control=True)),
+        (Asked(quick=True), RunConfig(effort=QUICK)),
+        (Asked(protocol="calls"), RunConfig(effort=made.changed(DEFAULT_EFFORT, protocol={"kind": "calls"}))),
+        (Asked(custom=__file__), RunConfig(model_config=ModelConfig(custom=__file__))),
+        (Asked(rigorous=True), RunConfig(effort=exactly(12), control=True)),
+        (Asked(rounds=12), RunConfig(effort=exactly(12))),
+        (Asked(suite="tiny"), RunConfig(suite="tiny")),
+        (Asked(backends=["torch", "torch"], devices=["gpu:0"]), RunConfig(backends=["torch"], devices=["gpu"])),
+        (Asked(protocol="published", data="real"), RunConfig(effort=PUBLISHED, data="real")),
         (
-            Settings(["m.keras"], inputs=["tokens=128"], batch_size=8, trust=True, rows="rows.npz", samples=3),
+            Asked(["m.keras"], inputs=["tokens=128"], batch_size=8, trust=True, rows="rows.npz", samples=3),
             RunConfig(["m.keras"], model_config=ModelConfig([Input("tokens", [128])], 8, "", True, "rows.npz", 3)),
         ),
         (
-            Settings(memory_limit="4g", budget="10m", timeout="60"),
+            Asked(memory_limit="4g", budget="10m", timeout="60"),
             RunConfig(memory_limit_bytes=4 << 30, timeout_s=60, effort=replace(DEFAULT_EFFORT, budget_s=600)),
         ),
     ],
 )
-def test_settings_are_what_a_run_is_configured_by(said: Settings, asked: RunConfig) -> None:
+def test_settings_are_what_a_run_is_configured_by(said: Asked, asked: RunConfig) -> None:
     assert run(said) == asked
 
 
@@ -48,7 +51,7 @@ def test_settings_are_what_a_run_is_configured_by(said: Settings, asked: RunConf
     [
         *(
             (mode.name, said, complaint)
-            for mode in modes.MODES
+            for mode in known.MODES
             for said, complaint in (
                 (Settings(backends=["pytorch"]), "did you mean 'torch'"),
                 (Settings(devices=["tpu"]), "unknown device 'tpu'"),
@@ -66,27 +69,27 @@ def test_settings_are_what_a_run_is_configured_by(said: Settings, asked: RunConf
                 (Settings(custom="."), "--custom takes a Python file"),
             )
         ),
-        ("run", Settings(protocol="sweep"), "unknown protocol 'sweep'"),
-        ("run", Settings(quick=True, protocol="published"), "it cannot be --quick"),
-        ("run", Settings(choices={"dtype": ["bf16"]}), "value of --dtype 'bf16'.*bfloat16"),
-        ("run", Settings(choices={"fp32": ["tf23"]}), "did you mean 'tf32'"),
-        ("run", Settings(choices={"malloc": ["kept"]}), "did you mean 'keep'"),
+        ("run", Asked(protocol="sweep"), "unknown protocol 'sweep'"),
+        ("run", Asked(quick=True, protocol="published"), "it cannot be --quick"),
+        ("run", Asked(choices={"dtype": ["bf16"]}), "value of --dtype 'bf16'.*bfloat16"),
+        ("run", Asked(choices={"fp32": ["tf23"]}), "did you mean 'tf32'"),
+        ("run", Asked(choices={"malloc": ["kept"]}), "did you mean 'keep'"),
         *(
-            ("run", Settings(choices={"threads": [word]}), "--threads takes whole numbers from 1 on")
+            ("run", Asked(choices={"threads": [word]}), "--threads takes whole numbers from 1 on")
             for word in ("0", "-1", "two")
         ),
-        ("run", Settings(choices={"warm_cache": [""]}, quick=True), "about the first step, which --quick does not"),
-        ("run", Settings(choices={"warm_cache": [""]}, protocol="published"), "which --protocol published does not"),
+        ("run", Asked(choices={"warm_cache": [""]}, quick=True), "about the first step, which --quick does not"),
+        ("run", Asked(choices={"warm_cache": [""]}, protocol="published"), "which --protocol published does not"),
     ],
 )
 def test_what_means_nothing_is_refused(mode: str, said: Settings, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        modes.planner(mode).configured(said)
+        known.planner(mode).configured(asked_by(mode)(**vars(said)))
 
 
 def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:
-    asked = run(Settings(memory_limit=4e9, budget=600, timeout=60))
-    assert asked == run(Settings(memory_limit=4_000_000_000, budget="10m", timeout=60))
+    asked = run(Asked(memory_limit=4e9, budget=600, timeout=60))
+    assert asked == run(Asked(memory_limit=4_000_000_000, budget="10m", timeout=60))
     assert load(made.stored(tmp_path, replace(made.record(), config=asked)).data).config == asked
 
 

@@ -6,10 +6,9 @@ from typing import Any
 import click
 import pytest
 
-from kerasbench import modes
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
-from kerasbench.modes import fastest, soak, versus
+from kerasbench.modes import fastest, known, soak, versus
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Options, Size
 from kerasbench.protocol.requests import Protocol
@@ -54,7 +53,7 @@ OWN: dict[str, object] = {
 @pytest.mark.parametrize("words", CASES)
 def test_a_run_has_the_command_that_makes_it(words: str) -> None:
     name, *rest = with_default_command(shlex.split(words), app.commands) or ["run"]
-    (mode,) = (mode for mode in modes.MODES if mode.name == name)
-    config, teller = mode.configured(RunConfig(**CASES[words]), OWN.get(words)), modes.teller(name)
+    (mode,) = (mode for mode in known.MODES if mode.name == name)
+    config, teller = mode.configured(RunConfig(**CASES[words]), OWN.get(words)), known.teller(name)
     assert command(config, teller.words(config), [*teller.rounds(config)]) == f"kerasbench {words}"
     made.known(app.get_command(click.Context(app), name)).make_context(name, rest)

@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError
-from kerasbench.modes import MODES
+from kerasbench.modes.known import MODES
 from kerasbench.pages import page
 from kerasbench.report import markdown
 from kerasbench.results.run import SCHEMA

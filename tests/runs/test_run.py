@@ -5,12 +5,13 @@ from unittest.mock import Mock
 
 import pytest
 
-from kerasbench import host, modes
+from kerasbench import host
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, ResultsError, UnusableScenario, UsageError
 from kerasbench.events import StepEnded, StepStarted
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState
+from kerasbench.modes import known
 from kerasbench.plan import catalog
 from kerasbench.plan.cases import Case
 from kerasbench.processes import questions
@@ -38,7 +39,7 @@ def test_what_resuming_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, be
     different = {"config": begun, "machine": host.fingerprint(), "stopped_because": "interrupted"}
     made.stored(tmp_path, made.changed(made.record(made.trial()), **different))
     monkeypatch.setenv("OMP_PROC_BIND", "false")
-    resumed = run.measured(ResumeConfig(), tmp_path, OLD_AND_NEW, modes.planner, Events())
+    resumed = run.measured(ResumeConfig(), tmp_path, OLD_AND_NEW, known.planner, Events())
     with pytest.raises(UsageError, match=complaint), resumed:
         pytest.fail("it measured")
 
@@ -54,7 +55,7 @@ def test_what_is_asked_for_says_whom_its_columns_are_for_where_interpreters_have
 def test_the_machine_is_held_until_all_is_drawn(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_measure", lambda *_: run.FinishedRun(made.record(made.trial()), store))
     config = RunConfig(scenarios=["mnist_dense"])
-    measured = run.measured(config, tmp_path, Interpreters(), modes.planner, Events())
+    measured = run.measured(config, tmp_path, Interpreters(), known.planner, Events())
     with measured, pytest.raises(MachineBusy), machine_lock():
         pytest.fail("another run measures meanwhile")
     with machine_lock():

@@ -6,7 +6,7 @@ from dataclasses import replace
 from kerasbench import backends, events
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.modes.explain import MODE
+from kerasbench.modes.explain import MODE, Asked
 from kerasbench.plan import configure
 from kerasbench.plan.cases import Plan
 from kerasbench.plan.catalog import Selected
@@ -16,14 +16,13 @@ from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, CountRequest, Protocol, counts_epochs
 from kerasbench.results.run import Counted, RunConfig
 from kerasbench.runs.planner import Planner
-from kerasbench.settings import Settings
 
 MEASURES = "`kerasbench run --scenario {}` measures its epochs"
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 
 
 class Plans(Planner):
-    def configured(self, asked: Settings) -> RunConfig:
+    def configured(self, asked: Asked) -> RunConfig:
         return MODE.configured(configure.configured(asked, "steady", configure.options_of(asked)))
 
     def require(self, config: RunConfig, scenarios: Sequence[Selected]) -> None:

@@ -1,15 +1,38 @@
 """The mode ``fastest``: many settings race, and the slow ones leave round by round."""
 
 from dataclasses import dataclass, field
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
 
+from kerasbench import variants
 from kerasbench.modes.mode import Mode
-
-MOST_ROUNDS = 4  # by default
+from kerasbench.names import WHAT
+from kerasbench.settings import ELSEWHERE, EVERY, Settings, option, options
 
 Purpose = Literal["train", "predict", "predict-one"]
+
+_tried = {variant.flag: variant.tried for variant in variants.ALL if variant.tried is not None}
+DEFAULT_TRIES = ("backend", "device", *(name for name, by_default in _tried.items() if by_default))
+TRIES = (*DEFAULT_TRIES, *(name for name, by_default in _tried.items() if not by_default))
+
+
+@dataclass(frozen=True)
+class Asked(Settings):
+    takes = (*EVERY, *ELSEWHERE, "rounds", "budget", "batch_size")
+
+    # fmt: off
+    purpose: str = option("train", "--for PURPOSE", WHAT,
+        "train (default), predict (a batch) or predict-one (one sample).", get_args(Purpose))
+    tries: list[str] = options("--try SETTING", WHAT,
+        f"Settings to try: {', '.join(DEFAULT_TRIES)} (default: these), {', '.join(TRIES[len(DEFAULT_TRIES):])}.",
+        TRIES)
+    margin: str | float = option("5%", "--within PERCENT", WHAT,
+        "A setting that takes at most this much longer counts as equally fast. Default: 5%.")
+    # fmt: on
+
+
+MOST_ROUNDS = 4  # by default
 
 
 @dataclass(frozen=True)

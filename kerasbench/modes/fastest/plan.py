@@ -9,7 +9,7 @@ from typing import get_args
 
 from kerasbench import backends, variants
 from kerasbench.errors import UsageError
-from kerasbench.modes.fastest import MODE, MOST_ROUNDS, Purpose, RaceConfig, race
+from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, TRIES, Asked, Purpose, RaceConfig, race
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Case, Plan, facts
 from kerasbench.plan.catalog import Selected
@@ -20,7 +20,6 @@ from kerasbench.results.run import MAX_ROUNDS, QUICK, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Portion, StopReason
-from kerasbench.settings import DEFAULT_TRIES, TRIES, Settings
 from kerasbench.text import percent, whole_gib
 from kerasbench.variants.variant import CaseFacts
 
@@ -34,7 +33,7 @@ class Plans(Planner):
     def __init__(self) -> None:
         self._outpaced: set[CaseKey] = set()  # too slow to win; Keras without settings stays all the same
 
-    def configured(self, asked: Settings) -> RunConfig:
+    def configured(self, asked: Asked) -> RunConfig:
         purpose = parse.known("purpose", asked.purpose, PURPOSES)
         tries = [parse.known("setting to --try", name, TRIES) for name in asked.tries] or [*DEFAULT_TRIES]
         margin = parse.share(asked.margin, "--within")

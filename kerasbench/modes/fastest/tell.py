@@ -6,7 +6,7 @@ from kerasbench import variants
 from kerasbench.analysis.contrasts import Place
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.modes.fastest import MODE, MOST_ROUNDS, RaceConfig
+from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, RaceConfig
 from kerasbench.modes.fastest.race import Race, race_of
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.report import answer, charts
@@ -17,7 +17,6 @@ from kerasbench.report.teller import Brief, Teller, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, listed, names, three_digits, times, took, whole_steps
 from kerasbench.results.run import RunConfig
-from kerasbench.settings import DEFAULT_TRIES
 from kerasbench.text import MIB, NOTHING, blanked, count
 from kerasbench.variants.variant import COMPILE
 

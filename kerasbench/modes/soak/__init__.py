@@ -1,13 +1,27 @@
 """The mode ``soak``: does memory grow, and do steps become slower, while a model runs for minutes?"""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
 
 from kerasbench.modes.mode import Mode
+from kerasbench.names import LONG, WHAT
+from kerasbench.settings import EVERY, Settings, option
 
 Purpose = Literal["train", "predict", "build", "build-cleared"]
+
+
+@dataclass(frozen=True)
+class Asked(Settings):
+    takes = (*EVERY, "batch_size")
+
+    # fmt: off
+    purpose: str = option("train", "--for PURPOSE", WHAT,
+        "train (default), predict (a batch), build (build it again and again) or build-cleared (the same, with "
+        "clear_session() each time).", get_args(Purpose))
+    minutes: float = option(5.0, "--minutes N", LONG, "Minutes that each configuration runs. Default: 5.")
+    # fmt: on
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,13 @@ from dataclasses import replace
 from typing import get_args
 
 from kerasbench.errors import UsageError
-from kerasbench.modes.soak import MODE, Purpose, SoakConfig
+from kerasbench.modes.soak import MODE, Asked, Purpose, SoakConfig
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Plan
 from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.requests import ProtocolKind
 from kerasbench.results.run import Effort, RunConfig
 from kerasbench.runs.planner import Planner
-from kerasbench.settings import Settings
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
 PROTOCOLS: dict[Purpose, ProtocolKind] = {"train": "steady", "predict": "calls"}  # else builds
@@ -19,7 +18,7 @@ LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
 
 
 class Plans(Planner):
-    def configured(self, asked: Settings) -> RunConfig:
+    def configured(self, asked: Asked) -> RunConfig:
         purpose, minutes = parse.known("purpose", asked.purpose, PURPOSES), asked.minutes
         if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
             raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import UsageError
-from kerasbench.modes.sweep import MODE, SweepConfig
+from kerasbench.modes.sweep import MODE, Asked, SweepConfig
 from kerasbench.modes.sweep.series import swept
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Plan, with_controls
@@ -16,14 +16,13 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.results.run import Run, RunConfig
 from kerasbench.runs.planner import Planner
-from kerasbench.settings import Settings
 
 DEFAULT_BATCHES = ["1..4096"]
 MORE_SIZES = 2  # inside the bracket of a crossover (benchmarks/METHOD.md): thirds of an octave
 
 
 class Plans(Planner):
-    def configured(self, asked: Settings) -> RunConfig:
+    def configured(self, asked: Asked) -> RunConfig:
         batches = parse.batches(asked.batch_sizes or ([] if asked.widths else DEFAULT_BATCHES))
         options = crossed(configure.options_of(asked), batches, parse.widths(asked.widths))
         return MODE.configured(configure.configured(asked, "sweep", options), SweepConfig(refine=True))

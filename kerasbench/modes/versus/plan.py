@@ -8,18 +8,17 @@ from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
 from kerasbench.host.lock import machine_lock
-from kerasbench.modes.versus import MODE, VersusConfig
+from kerasbench.modes.versus import MODE, Asked, VersusConfig
 from kerasbench.plan import catalog, configure, parse
 from kerasbench.results.run import ResumeConfig, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import StopReason
-from kerasbench.settings import Settings
 from kerasbench.text import percent
 
 
 class Plans(Planner):
-    def configured(self, asked: Settings) -> RunConfig:
+    def configured(self, asked: Asked) -> RunConfig:
         config = configure.configured(asked, "steady", configure.options_of(asked))
         threshold = parse.share(asked.threshold, "--threshold")
         if threshold < MINIMAL_EFFECT:
@@ -27,7 +26,7 @@ class Plans(Planner):
         return MODE.configured(replace(config, control=True), VersusConfig("", "", threshold))
 
     def with_interpreters(
-        self, config: RunConfig | ResumeConfig, asked: Settings, chosen: Interpreters, on_event: events.OnEvent
+        self, config: RunConfig | ResumeConfig, asked: Asked, chosen: Interpreters, on_event: events.OnEvent
     ) -> tuple[RunConfig, Interpreters]:
         """Make both sides' interpreters if need be: of the backends named, else required (``torch==2.6``), else all."""
 

@@ -2,6 +2,7 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.modes import explain
+from kerasbench.modes.explain import Asked
 from kerasbench.modes.explain.plan import Plans
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Plan
@@ -9,7 +10,6 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.messages import ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
 from kerasbench.results.run import RunConfig
-from kerasbench.settings import Settings
 from tests import made
 
 CONFIG = explain.MODE.configured(RunConfig())
@@ -28,7 +28,7 @@ def planned(*scenarios: Selected) -> Plan:
 
 
 def test_parts_are_measured_of_what_was_asked_for_beside_rivals_that_might_help() -> None:
-    assert Plans().configured(Settings()) == CONFIG
+    assert Plans().configured(Asked()) == CONFIG
     plan = planned(LONG, SHORT)
     assert [(case.options.label, case.protocol.kind, case.protocol.parts) for case in plan.cases] == [
         ("", "steady", True),

@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.modes import fastest
-from kerasbench.modes.fastest import RaceConfig, plan
+from kerasbench.modes.fastest import Asked, RaceConfig, plan
 from kerasbench.modes.fastest.plan import EFFORT, Plans, candidates, default_backend
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Case, Plan
@@ -18,7 +18,6 @@ from kerasbench.protocol.stages import TRAIN
 from kerasbench.results.run import Effort, Run, RunConfig, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs.schedule import Portion
-from kerasbench.settings import Settings
 from kerasbench.variants import malloc
 from tests import made
 from tests.scripted import CASES, THREE, FakeWorker, run
@@ -30,11 +29,11 @@ JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
 
 def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    asked = Plans().configured(Settings(["dense"], budget="10m"))
+    asked = Plans().configured(Asked(["dense"], budget="10m"))
     tries = ["backend", "device", "jit", "malloc", "steps-per-execution", "threads"]
     assert (fastest.MODE.asked(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
     assert asked.effort == made.changed(EFFORT, budget_s=600, protocol={"predicts": False})
-    named = Plans().configured(Settings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
+    named = Plans().configured(Asked(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
     assert fastest.MODE.asked(named) == RaceConfig("predict", 0.1, ["jit"], "jax")
     assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
     assert (named.effort.protocol.epochs, named.effort.protocol.predicts) == (False, True)
@@ -58,15 +57,15 @@ def test_the_backend_of_keras_itself(tmp_path: Path, variables: dict[str, str], 
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        (Settings(tries=["batch-size"], purpose="predict"), "--try batch-size is for training"),
-        (Settings(tries=["steps-per-execution"], purpose="predict"), "steps-per-execution is for training"),
-        (Settings(purpose="build"), "purpose 'build'"),
-        (Settings(tries=["batch"]), "setting to --try 'batch'"),
-        (Settings(margin="0%"), "--within must be above 0%, for example 5%; you gave 0%."),
-        (Settings(rounds=13), "at most 12 rounds"),
+        (Asked(tries=["batch-size"], purpose="predict"), "--try batch-size is for training"),
+        (Asked(tries=["steps-per-execution"], purpose="predict"), "steps-per-execution is for training"),
+        (Asked(purpose="build"), "purpose 'build'"),
+        (Asked(tries=["batch"]), "setting to --try 'batch'"),
+        (Asked(margin="0%"), "--within must be above 0%, for example 5%; you gave 0%."),
+        (Asked(rounds=13), "at most 12 rounds"),
     ],
 )
-def test_what_a_race_refuses(said: Settings, complaint: str) -> None:
+def test_what_a_race_refuses(said: Asked, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         Plans().configured(said)
 

@@ -8,8 +8,8 @@ import pytest
 
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.findings import Findings
-from kerasbench.modes import sentences
 from kerasbench.modes.fastest import MODE, RaceConfig, race, tell
+from kerasbench.modes.known import sentences
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.results.run import INTERRUPTED, Run, RunConfig
 from tests import made

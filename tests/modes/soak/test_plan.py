@@ -2,16 +2,15 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.modes import soak
-from kerasbench.modes.soak import Purpose, SoakConfig
+from kerasbench.modes.soak import Asked, Purpose, SoakConfig
 from kerasbench.modes.soak.plan import Plans
-from kerasbench.settings import Settings
 
 KINDS: dict[Purpose, str] = {"train": "steady", "predict": "calls", "build": "builds", "build-cleared": "builds"}
 
 
 @pytest.mark.parametrize("purpose", KINDS)
 def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
-    asked = Plans().configured(Settings(["dense"], purpose=purpose, minutes=10))
+    asked = Plans().configured(Asked(["dense"], purpose=purpose, minutes=10))
     protocol = asked.effort.protocol
     assert (soak.MODE.asked(asked), asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
     assert (protocol.kind, protocol.clears) == (KINDS[purpose], purpose == "build-cleared")
@@ -22,12 +21,12 @@ def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        (Settings(minutes=0), r"--minutes takes a number from 0\.1"),
-        (Settings(minutes=1e6), "--minutes takes a number"),
-        (Settings(minutes=10, timeout="5m"), "--timeout would stop a soak of 10 minutes before its end"),
-        (Settings(purpose="predict-one"), "purpose 'predict-one'"),
+        (Asked(minutes=0), r"--minutes takes a number from 0\.1"),
+        (Asked(minutes=1e6), "--minutes takes a number"),
+        (Asked(minutes=10, timeout="5m"), "--timeout would stop a soak of 10 minutes before its end"),
+        (Asked(purpose="predict-one"), "purpose 'predict-one'"),
     ],
 )
-def test_what_a_soak_refuses(said: Settings, complaint: str) -> None:
+def test_what_a_soak_refuses(said: Asked, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         Plans().configured(said)

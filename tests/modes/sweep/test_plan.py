@@ -8,28 +8,27 @@ import pytest
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.modes import sweep
-from kerasbench.modes.sweep import SweepConfig
+from kerasbench.modes.sweep import Asked, SweepConfig
 from kerasbench.modes.sweep.plan import Plans, crossed, more_sizes, sizes_between
 from kerasbench.plan.cases import Case, Plan, with_controls
 from kerasbench.protocol.columns import DEFAULT, Options, Size
 from kerasbench.results.run import INTERRUPTED, QUICK, SWEEP, Effort, Run, RunConfig, Trial, exactly
 from kerasbench.runs import resume
-from kerasbench.settings import Settings
 from tests import made
 
 
 def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
-    asked = Plans().configured(Settings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], choices={"jit": ["on"]}))
+    asked = Plans().configured(Asked(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], choices={"jit": ["on"]}))
     assert asked.options == [Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)]
     assert (sweep.MODE.asked(asked), asked.effort.protocol) == (SweepConfig(refine=True), SWEEP)
-    assert Plans().configured(Settings(["dense"], quick=True)).effort == replace(QUICK, protocol=SWEEP)
+    assert Plans().configured(Asked(["dense"], quick=True)).effort == replace(QUICK, protocol=SWEEP)
     for words in [], ["2"]:
         with pytest.raises(UsageError, match="two sizes or more"):
-            Plans().configured(Settings(batch_sizes=["8"], widths=words))
-    limited = Plans().configured(Settings(["dense"], rounds=7, control=True))
+            Plans().configured(Asked(batch_sizes=["8"], widths=words))
+    limited = Plans().configured(Asked(["dense"], rounds=7, control=True))
     assert (limited.effort, limited.control) == (exactly(7, SWEEP), True)
-    assert [options.get("batch") for options in Plans().configured(Settings(["dense"])).options][-1] == 4096
-    assert {options.get("batch") for options in Plans().configured(Settings(["dense"], widths=["1", "2"])).options} == {
+    assert [options.get("batch") for options in Plans().configured(Asked(["dense"])).options][-1] == 4096
+    assert {options.get("batch") for options in Plans().configured(Asked(["dense"], widths=["1", "2"])).options} == {
         None
     }
     sized = crossed([DEFAULT, Options(jit=False)], [1, 8], [])

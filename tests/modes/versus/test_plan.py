@@ -8,34 +8,33 @@ from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, UsageError
 from kerasbench.host.lock import machine_lock
 from kerasbench.modes import versus
-from kerasbench.modes.versus import VersusConfig
+from kerasbench.modes.versus import Asked, VersusConfig
 from kerasbench.modes.versus.plan import Plans
 from kerasbench.protocol.columns import Environment, Options
 from kerasbench.results.run import RunConfig, exactly
 from kerasbench.results.store import Store
-from kerasbench.settings import Settings
 from tests import made
 from tests.scripted import Events, FakeWorker, noisy, run
 
 
-def sides_of(asked: Settings) -> tuple[RunConfig, Interpreters]:
+def sides_of(asked: Asked) -> tuple[RunConfig, Interpreters]:
     return Plans().with_interpreters(Plans().configured(asked), asked, Interpreters(), Events())
 
 
 def test_all_backends_are_compared_unless_the_words_name_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sides, "overlay", lambda *_: "/bin/sh")
 
-    def compared(settings: Settings) -> list[str]:
+    def compared(settings: Asked) -> list[str]:
         config, chosen = sides_of(settings)
         assert all(chosen.of(Environment.parse(environment)) == "/bin/sh" for environment in config.environments)
         base, head = (Environment.parse(environment).label for environment in config.environments[:2])
         assert (config.control, versus.MODE.asked(config)) == (True, VersusConfig(base, head, 0.05))
         return config.environments
 
-    keras = Settings(base="keras==3.14.*", head="keras==3.15.*", threshold="5%")
+    keras = Asked(base="keras==3.14.*", head="keras==3.15.*", threshold="5%")
     assert [name.partition("@")[0] for name in compared(keras)[::2]] == ["jax", "tensorflow", "torch"]
     assert compared(made.changed(keras, backends=["torch"])) == ["torch@keras-3.14", "torch@keras-3.15"]
-    jax = Settings(base="jax==0.9", head="jax==0.10", threshold="5")
+    jax = Asked(base="jax==0.9", head="jax==0.10", threshold="5")
     assert compared(jax) == ["jax@jax-0.9", "jax@jax-0.10"]
 
 
@@ -50,7 +49,7 @@ def test_all_backends_are_compared_unless_the_words_name_some(monkeypatch: pytes
 )
 def test_what_versus_refuses(said: dict[str, object], complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sides, "overlay", lambda *_: pytest.fail("it was made"))
-    settings = Settings(base="keras==3.14", head="keras==3.15")
+    settings = Asked(base="keras==3.14", head="keras==3.15")
     with machine_lock():
         with pytest.raises(UsageError, match=complaint):
             sides_of(made.changed(settings, **said))

@@ -1,4 +1,3 @@
-import dataclasses
 import re
 from datetime import timedelta
 from pathlib import Path
@@ -7,27 +6,30 @@ from typing import Any
 import numpy as np
 import pytest
 
+from kerasbench.commands import options_of, settings
 from kerasbench.errors import UsageError
-from kerasbench.settings import SPECS, Settings, settings, words
+from kerasbench.modes.run import Asked
+from kerasbench.names import MEASURING
+from kerasbench.settings import words
 
 
-def test_every_default_is_said() -> None:
-    for field in dataclasses.fields(Settings):
-        if "option" in field.metadata and field.default not in (dataclasses.MISSING, None, "", False):
-            assert "default" in SPECS[field.name].help.lower(), field.name
+@pytest.mark.parametrize("command", [*MEASURING, "doctor", "create"])
+def test_every_default_is_said(command: str) -> None:
+    for name, option in options_of(command).items():
+        assert option.default in (None, "", False) or "default" in option.help.lower(), name
 
 
 def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_one(tmp_path: Path) -> None:
-    assert words("backends", None) == []
-    assert words("backends", ["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
+    assert words("--backend", None) == []
+    assert words("--backend", ["torch, jax", "tensorflow,"]) == ["torch", "jax", "tensorflow"]
     file, parts = tmp_path / "a,b" / "net.keras", [f"{tmp_path}/a", "b/net.keras"]
     file.parent.mkdir()
-    assert words("backends", [str(file)]) == parts
+    assert words("--backend", [str(file)]) == parts
     file.touch()
-    assert words("backends", [str(file), f"{file},{file}", "x" * 5000]) == [str(file), *parts, *parts, "x" * 5000]
+    assert words("--backend", [str(file), f"{file},{file}", "x" * 5000]) == [str(file), *parts, *parts, "x" * 5000]
     labelled = f"torch={file.parent}"
-    assert words("backends", [labelled, "jax,tensorflow"]) == [labelled, "jax", "tensorflow"]
-    assert words("backends", ["torch=/no/a,jax=/no/b"]) == ["torch=/no/a", "jax=/no/b"]
+    assert words("--backend", [labelled, "jax,tensorflow"]) == [labelled, "jax", "tensorflow"]
+    assert words("--backend", ["torch=/no/a,jax=/no/b"]) == ["torch=/no/a", "jax=/no/b"]
 
 
 def test_an_empty_word_is_no_choice_of_all() -> None:
@@ -36,7 +38,7 @@ def test_an_empty_word_is_no_choice_of_all() -> None:
             settings("run", {"scenarios": given})
     with pytest.raises(UsageError, match="--budget is empty"):
         settings("run", {"budget": ""})
-    assert settings("run", {"scenarios": [], "backends": ()}) == Settings()
+    assert settings("run", {"scenarios": [], "backends": ()}) == Asked()
 
 
 def test_what_python_gives_is_of_the_type_of_its_option() -> None:
