@@ -4,7 +4,7 @@
     python benchmarks/copies.py mnist_dense --blocks 3    as few as have an interval
 
 Five columns are ten comparisons. They are judged twice: after three blocks, and where the rule of a run
-(runs/schedule.py) ends the row. Each is judged by itself: on a page, which holds its false discoveries to 5 %, it is
+(runs/stopping.py) ends the row. Each is judged by itself: on a page, which holds its false discoveries to 5 %, it is
 harder still to be called different.
 """
 
@@ -15,23 +15,23 @@ from columns import Column, chosen, growing
 
 from kerasbench import backends
 from kerasbench.analysis.cases import STEADY, Measured
-from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict, judge
+from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, MINIMAL_EFFECT, LogEstimate, Verdict, judge
 from kerasbench.analysis.ratios import ratio_of
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.catalog import Selected
 from kerasbench.results.run import MAX_ROUNDS, Effort
-from kerasbench.runs import schedule
+from kerasbench.runs import stopping
 
 COPIES = 5
 
 
 def study(selected: Selected, backend: str, most: int) -> None:
     columns = [Column(f"{backend} {number}", selected, backend) for number in range(COPIES)]
-    widths = list[list[float | None]]()
+    effort, looks = Effort(max_rounds=most), list[stopping.Look]()
     for blocks, found in enumerate(growing(columns), start=1):
         ratios = [compared(one, other) for one, other in itertools.combinations(found.values(), 2)]
-        widths.append([one.half_width for one in ratios])
-        is_last = schedule.stop_reason(Effort(max_rounds=most), widths) is not None
+        looks.append({(place,): stopping.known_of(one, effort.aim, MINIMAL_EFFECT) for place, one in enumerate(ratios)})
+        is_last = stopping.stop_reason(effort, looks) is not None
         if is_last or blocks == MIN_TRIALS_FOR_INTERVAL:
             say(selected, backend, blocks, ratios)
         if is_last:

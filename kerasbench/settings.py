@@ -17,7 +17,7 @@ EVERY = (
     "backends", "devices", "data", "inputs", "custom", "trust", "python", "results", "timeout", "memory_limit", "seed",
     "keep_env", "wait",
 )  # fmt: skip
-ROUNDS = ("quick", "rounds", "rigorous", "budget")
+ROUNDS = ("interval", "quick", "rounds", "rigorous", "budget")
 ELSEWHERE = ("hosts", "cluster", "insecure")  # other machines can measure it
 
 
@@ -54,9 +54,10 @@ class Settings:
     trust: bool = option(False, "--trust", MODEL, "Trust the file: it may then run its own code and use all memory.")
     quick: bool = option(False, "--quick", LONG,
         "One short round: a first look, with rough intervals, without start-up and first step.")
-    rounds: int | None = option(None, "--rounds N", LONG,
-        "Exactly N rounds. Default: 3 to 12, until the session's own noise is below ±2 %. `fastest`: at most N, by "
-        "default 4.")
+    interval: str | float | None = option(None, "--interval PERCENT", LONG,
+        "Measure each workload in 3 to 12 rounds, until its fastest is decided and every printed interval is within "
+        "this or beyond 2×. Default: 5%.")
+    rounds: int | None = option(None, "--rounds N", LONG, "Exactly N rounds. `fastest`: at most N, by default 4.")
     rigorous: bool = option(False, "--rigorous", LONG, "Twelve rounds and an A/A control.")
     budget: str | float | None = option(None, "--budget TIME", LONG,
         "Time limit: 90s, 10m or 1h. No round starts that would exceed it; the first always completes.")

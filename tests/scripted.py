@@ -21,7 +21,7 @@ from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.results.run import Effort, Run, Trial, exactly
 from kerasbench.results.store import Store
-from kerasbench.runs import rounds, schedule
+from kerasbench.runs import rounds, schedule, stopping
 from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.rounds import Launch
 from tests import made
@@ -82,7 +82,7 @@ def run(
     in_order = different.pop("in_order", lambda cases, *drawn: list(cases))  # as they stand in a test
     different.setdefault("state", made.state())
     heard = Events() if events is None else events
-    with patch.multiple(schedule, ratio_of=by_round, order_cases=in_order):
+    with patch.object(schedule, "order_cases", in_order), patch.object(stopping, "ratio_of", by_round):
         return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **different).execute()
 
 

@@ -1,6 +1,6 @@
 """Who is fastest in a row, what the rows' variants cost or save, and when a longer start pays."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, permutations
 from typing import Any
@@ -63,24 +63,33 @@ def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
 
 
 def _over_fastest(row: Row) -> tuple[Column | None, list[Contrast]]:
-    """Return the column that fewest are faster than by ratios, which know of slow hours, and each other one over it."""
+    """By ratios, which know of slow hours; each other column over the fastest."""
     competing = {column: case for column, case in row.cases.items() if variants.competes(column) and case.is_ranked}
     estimates = {column: case.estimate(row.headline) for column, case in competing.items()}
     values = {column: estimate.value for column, estimate in estimates.items() if estimate is not None}
     if len(values) < 2:
         return None, []
     in_order = sorted(values, key=values.__getitem__)
-    ratios: dict[Column, dict[Column, LogEstimate]] = {column: {} for column in in_order}
+    ratios: dict[tuple[Column, ...], LogEstimate | None] = {}
     for a, b in combinations(in_order, 2):
         if ratio := in_row(row, a, b, row.headline):
-            ratios[a][b], ratios[b][a] = ratio, ratio.inverse
-    fastest = max(in_order, key=lambda column: sum(ratio.log_centre <= 0 for ratio in ratios[column].values()))
+            ratios[a, b], ratios[b, a] = ratio, ratio.inverse
+    fastest = leading(in_order, ratios)
     under, again = Place(row, fastest), again_of(row)
+    over = {column: ratios.get((column, fastest)) for column in values}
     return fastest, [
-        Contrast(Place(row, column), under, row.headline, ratios[column][fastest], again)
-        for column in values
-        if column in ratios[fastest]
+        Contrast(Place(row, column), under, row.headline, ratio, again) for column, ratio in over.items() if ratio
     ]
+
+
+def leading(columns: Sequence[Column], ratios: Mapping[tuple[Column, ...], LogEstimate | None]) -> Column:
+    """Return the first that fewest others are faster than."""
+
+    def led(column: Column) -> int:
+        others = (ratios.get((column, other)) for other in columns)
+        return sum(ratio is not None and ratio.log_centre <= 0 for ratio in others)
+
+    return max(columns, key=led)
 
 
 def longer_by_means(contrast: Contrast) -> float | None:

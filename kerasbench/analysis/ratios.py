@@ -215,17 +215,22 @@ def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
     def compute() -> LogEstimate | None:
         cases = row.cases[a], row.cases[b]
         ratio = ratio_of(*cases, metric, row.cases.values(), row.priors)
-        if ratio is None or ratio.basis == "sessions" or BY_NAME[metric].unit not in SPEEDS:
-            return ratio
-        between = ASSUMED[family_of(*cases)].between_sessions
-        if len({trial.session for case in cases for trial, _ in case.trials}) > 1:  # hardly ever
-            sessions = by_session(in_common(*cases), metric).values()
-            # They count by their blocks, as they do in the ratio.
-            counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sessions]
-            between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
-        return replace(ratio, between_sessions=between)
+        return ratio and over_sessions(ratio, *cases, metric)
 
     return row.ratios((a, b, metric), compute)
+
+
+def over_sessions(ratio: LogEstimate, a: Measured, b: Measured, metric: str) -> LogEstimate:
+    """Return a ratio of these two with the interval for its mean over many sessions."""
+    if ratio.basis == "sessions" or BY_NAME[metric].unit not in SPEEDS:
+        return ratio
+    between = ASSUMED[family_of(a, b)].between_sessions
+    if len({trial.session for case in (a, b) for trial, _ in case.trials}) > 1:  # hardly ever
+        sessions = by_session(in_common(a, b), metric).values()
+        # They count by their blocks, as they do in the ratio.
+        counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sessions]
+        between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
+    return replace(ratio, between_sessions=between)
 
 
 def ratio_of(

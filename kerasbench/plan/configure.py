@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any, get_args
 
 from kerasbench import variants
+from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.errors import UsageError
 from kerasbench.plan import parse
 from kerasbench.processes import variables
@@ -15,7 +17,10 @@ from kerasbench.protocol.stages import AGENDAS
 from kerasbench.results import run as saved
 from kerasbench.results.run import Effort, RunConfig
 from kerasbench.settings import Settings
+from kerasbench.text import percent
 from kerasbench.variants.variant import Variant
+
+SESSIONS = ASSUMED[Family.BACKENDS].between_sessions
 
 
 def configured(asked: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
@@ -53,10 +58,12 @@ def validated(config: RunConfig) -> RunConfig:
 
 def effort_of(asked: Settings, kind: ProtocolKind = "steady") -> Effort:
     count, agenda = asked.rounds, AGENDAS[kind]
-    if asked.quick + (count is not None) + asked.rigorous > 1:
-        raise UsageError("--quick, --rounds and --rigorous exclude each other: give one of them")
+    if (asked.interval is not None) + asked.quick + (count is not None) + asked.rigorous > 1:
+        raise UsageError("--interval, --quick, --rounds and --rigorous exclude each other: give one of them")
     if count is not None and count < 1:
         raise UsageError(f"--rounds takes a whole number from 1 on, not {count}")
+    if asked.interval is not None and agenda.in_full:
+        raise UsageError("--protocol published has one round, so it has no --interval to wait for: leave it out")
     if asked.quick and agenda.in_full:
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
     effort = saved.PUBLISHED if agenda.in_full else saved.QUICK if asked.quick else saved.DEFAULT
@@ -64,9 +71,19 @@ def effort_of(asked: Settings, kind: ProtocolKind = "steady") -> Effort:
         effort = replace(effort, protocol=saved.SWEEP)
     if not agenda.trains:
         effort = replace(effort, protocol=replace(effort.protocol, kind=kind))
+    if asked.interval is not None:
+        effort = replace(effort, aim=_aim(asked.interval))
     if asked.rigorous or count is not None:
         effort = saved.exactly(saved.RIGOROUS_ROUNDS if count is None else count, effort.protocol)
     return replace(effort, budget_s=parse.duration_s(asked.budget, "--budget"))
+
+
+def _aim(given: str | float) -> float:
+    aim, least = parse.share(given, "--interval"), LogEstimate(0.0, 0.0, 1, 1, between_sessions=SESSIONS)
+    if least.half_width is not None and aim < least.half_width:
+        why = f"from session to session a ratio differs by ±{percent(least.half_width)}, which every interval covers"
+        raise UsageError(f"--interval takes {percent(least.half_width)} or more, not {given}: {why}")
+    return aim
 
 
 def _model_config(asked: Settings) -> ModelConfig:

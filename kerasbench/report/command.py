@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from kerasbench import variants
-from kerasbench.results.run import QUICK, RIGOROUS_ROUNDS, RunConfig
+from kerasbench.results.run import DEFAULT, QUICK, RIGOROUS_ROUNDS, RunConfig
 
 
 def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> str:
@@ -42,5 +42,7 @@ def rounds_of(config: RunConfig) -> Iterator[str]:
         yield "--rigorous"
     elif rounds[0] == rounds[1] and not agenda.in_full:
         yield from ("--rounds", str(rounds[1]))
+    if effort.aim != DEFAULT.aim:
+        yield from ("--interval", f"{100 * effort.aim:g}%")
     if config.control and not is_rigorous:
         yield "--control"

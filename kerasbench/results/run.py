@@ -27,6 +27,7 @@ class Effort:
 
     min_rounds: int = MIN_ROUNDS
     max_rounds: int = MAX_ROUNDS
+    aim: float = 0.05  # half-width of the printed intervals, at which rounds may end
     budget_s: float | None = None  # how long it may take in all
     cold: bool = True  # start children one after another, for cold figures; else side by side where that can be
     protocol: Protocol = field(default_factory=Protocol)

@@ -12,7 +12,7 @@ import psutil
 
 from kerasbench import backends, events, text, variants
 from kerasbench.analysis import ratios
-from kerasbench.analysis.estimates import MINIMAL_EFFECT
+from kerasbench.analysis.families import Priors
 from kerasbench.errors import ResultsError
 from kerasbench.files import scratch_folder
 from kerasbench.host import load
@@ -28,7 +28,7 @@ from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Sizes
 from kerasbench.results.run import INTERRUPTED, UNWRITTEN, Run, Trial, completed_rounds
 from kerasbench.results.store import Store
-from kerasbench.runs import machine, schedule, sizes, turns
+from kerasbench.runs import machine, schedule, sizes, stopping, turns
 from kerasbench.runs.ending import Ending
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.records import limit_on, new_record, resumed_record, session_of, trial_record, trial_request
@@ -61,8 +61,6 @@ class Rounds:
         self._most_bytes = max(machine.CHILD_BYTES, int(SAVED_SHARE * free_bytes))  # for a saved model, in all trials
         new = new_record(self.planned, self.state)
         self.record = resumed_record(self.earlier, new) if self.earlier else new
-        on_battery = self.record.minimal_effect > MINIMAL_EFFECT
-        self._precision = schedule.PRECISION_ON_BATTERY if on_battery else schedule.PRECISION
         self._cases = {case.key: case for case in self.planned.cases}
         self.rows = rows_of(self.planned)
         for row in self.rows:
@@ -115,7 +113,7 @@ class Rounds:
             index = 1 + self.record.rounds_completed
             needy = [row for row in self.rows if not row.over and row.had < index]
             spent_s, another_s = time.monotonic() - started_s, sum(row.block_s for row in needy)
-            stop = schedule.out_of_budget(self.planned.effort.budget_s, spent_s, another_s, index - 1)
+            stop = stopping.out_of_budget(self.planned.effort.budget_s, spent_s, another_s, index - 1)
             if stop:
                 self.record.stopped_because = stop
                 return
@@ -126,8 +124,7 @@ class Rounds:
             self._decide([row for row in needy if row.alive])
             for row in needy:
                 if row.alive and row.stop is not None:
-                    why = schedule.in_words(row.stop, self.planned.effort, self._precision, len(row.alive) > 1)
-                    self.on_event(events.RowEnded(list(row.alive), why))
+                    self.on_event(events.RowEnded(list(row.alive), stopping.in_words(row.stop, self.planned.effort)))
             self.record.rounds_completed = index
             self.record.stopped_because = "" if any(not row.over for row in self.rows) else self._why_all_stopped()
             self.on_event(events.RoundEnded(self.record, dict(ChainMap(*(row.measured for row in self.rows)))))
@@ -137,8 +134,7 @@ class Rounds:
         reasons = [row.stop for row in self.rows if row.stop is not None]
         if not reasons:
             return "every case has failed" if self.planned.cases else "no case can be measured"
-        several = any(len(row.alive) > 1 for row in self.rows)
-        return schedule.all_in_words(reasons, self.planned.effort, self._precision, several)
+        return stopping.all_in_words(reasons, self.planned.effort)
 
     def _measure_row(self, row: OpenRow, index: int) -> None:
         """Measure a row in as few blocks as memory allows, each with a column of an earlier one; at last one by one."""
@@ -161,11 +157,18 @@ class Rounds:
         """Decide whether rows go on after a round: all of them by the same knowledge of how ratios scatter."""
         priors = ratios.priors_of([row.measured.values() for row in self.rows])
         for row in rows:
-            metric = self.planner.metric(row, self.planned.config)
-            row.widths.append(schedule.half_widths(row.compared, metric, priors))
-            row.stop = schedule.stop_reason(self.planned.effort, row.widths, self._precision)
-            row.portion = schedule.next_portion(row.cases[0], row.compared, row.trials, priors)
+            row.looks.append(self._look(row, priors, self.planner.metric(row, self.planned.config)))
+            row.stop = stopping.stop_reason(self.planned.effort, row.looks)
+            is_known = partial(self._is_known, row, priors)
+            row.portion = schedule.next_portion(row.cases[0], row.compared, row.trials, priors, is_known)
             self.planner.decide(row, self.planned.config)
+
+    def _look(self, row: OpenRow, priors: Priors, metric: str) -> stopping.Look:
+        effort, paired = self.planned.effort, self.planned.config.paired
+        return stopping.look(row.compared, metric, priors, paired, effort.aim, self.record.minimal_effect)
+
+    def _is_known(self, row: OpenRow, priors: Priors, metric: str) -> bool:
+        return all(known.is_enough for known in self._look(row, priors, metric).values())
 
     def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
         """Have a process of its own compile what the case's trials will find; where it fails, so has the case."""

@@ -9,7 +9,7 @@ from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.results.run import Trial
-from kerasbench.runs import schedule, sizes
+from kerasbench.runs import schedule, sizes, stopping
 
 ALONE = 3  # blocks of a row whose children start one after another, for cold figures with an interval
 
@@ -26,8 +26,8 @@ class Calibration:
 class OpenRow:
     cases: list[Case]
     had: int = 0  # rounds
-    widths: list[list[float | None]] = field(default_factory=list)  # of its intervals, after each round
-    stop: schedule.StopReason | None = None
+    looks: list[stopping.Look] = field(default_factory=list)  # one after each round
+    stop: stopping.StopReason | None = None
     portion: schedule.Portion = field(default_factory=schedule.Portion)  # of its next block
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on

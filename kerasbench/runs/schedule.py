@@ -1,28 +1,24 @@
-"""The schedule of a run: the order of rows and columns, when they have enough, and what a row's next block measures."""
+"""The schedule of a run: the order of rows and columns, and what a row's next block measures."""
 
 import itertools
 import math
 import random
 import statistics
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from operator import itemgetter
 
 from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
 from kerasbench.analysis.estimates import Prior, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
-from kerasbench.analysis.ratios import ratio_of
 from kerasbench.plan.cases import Case
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, STAGES, TRAIN
-from kerasbench.results.run import BUDGET, MIN_ROUNDS, Effort, RunConfig, Trial
+from kerasbench.results.run import MIN_ROUNDS, RunConfig, Trial
 from kerasbench.runs.sizes import NS_PER_S, lead_ns, stages_of, units_of
 from kerasbench.runs.turns import LEAST_CYCLES, SLICE_PRECISION, shares
-from kerasbench.text import count
 
 
 def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
@@ -33,83 +29,12 @@ def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case
     return sorted(rng.sample(cases, len(cases)), key=lambda case: rows.index(case.row))
 
 
-PRECISION = 0.02  # half-width by its rounds alone, for every ratio, at which further ones add nothing that matters
-PRECISION_ON_BATTERY = 0.05
-# An interval that kept so much of its width in so many blocks no longer shrinks. Six blocks from three leave 0.42.
-NO_GAIN, NO_GAIN_BLOCKS = 0.95, 3
-
-
-class StopReason(Enum):
-    PRECISE = "the session's own noise is below ±{percent:.0f} % for every {what}"
-    NO_GAIN = "the last {blocks} rounds made the {what}s no more precise"
-    ROUNDS = "all {rounds} rounds are done"
-    BROKEN = "base or head failed, so nothing is left to compare"
-    WON = "no other setting can beat the leader by more than the margin"
-
-
-def stop_reason(
-    effort: Effort, widths: Sequence[Sequence[float | None]], precision: float = PRECISION
-) -> StopReason | None:
-    """None: it goes on. ``widths`` has the ``half_widths`` after each of its blocks, in an order that stays."""
-    done = len(widths)
-    if done >= effort.max_rounds:
-        return StopReason.ROUNDS
-    if done < effort.min_rounds or not widths[-1]:
-        return None
-    if all(width is not None and width <= precision for width in widths[-1]):
-        return StopReason.PRECISE
-    earlier = done - NO_GAIN_BLOCKS
-    if earlier < effort.min_rounds or len(widths[earlier - 1]) != len(widths[-1]):  # a column has failed in between
-        return None
-    gained = (
-        new is None or (new > precision and (old is None or new < NO_GAIN * old))
-        for old, new in zip(widths[earlier - 1], widths[-1], strict=True)
-    )
-    return None if any(gained) else StopReason.NO_GAIN
-
-
 def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
     blocks: dict[int, set[int]] = {}
     for trial in trials:
         if trial.block:
             blocks.setdefault(trial.round, set()).add(trial.block)
     return blocks
-
-
-def half_widths(compared: Sequence[Measured], metric: str, priors: Priors | None = None) -> list[float | None]:
-    """Of all ratios of a row's columns, or its only column's interval; None: too little is known, or all disturbed."""
-    if len(compared) == 1:
-        interval = compared[0].estimate(metric)
-        return [interval.half_width if interval else None]
-    of_pairs = [ratio_of(a, b, metric, compared, priors) for a, b in itertools.combinations(compared, 2)]
-    return [ratio.half_width if ratio and not ratio.disturbed else None for ratio in of_pairs]
-
-
-def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done: int) -> str:
-    """Say why no further round begins after so many; empty where it would end within the budget."""
-    if budget_s is None or not done or spent_s + another_s <= budget_s:
-        return ""
-    if spent_s > budget_s:
-        taken = "the first round, which is always completed, has" if done == 1 else f"{done} rounds have"
-        return f"{BUDGET} {budget_s:g} s is used up: {taken} taken {spent_s:.0f} s"
-    left_s = budget_s - spent_s
-    return f"another round of about {another_s:.0f} s does not fit into the {left_s:.0f} s that {BUDGET} leaves"
-
-
-def in_words(reason: StopReason, effort: Effort, precision: float, several: bool = True) -> str:
-    """``several``: of columns that are compared."""
-    if reason is StopReason.ROUNDS and effort.max_rounds <= 1:
-        return "one round was asked for"
-    what = "ratio" if several else "time"
-    return reason.value.format(what=what, percent=100 * precision, blocks=NO_GAIN_BLOCKS, rounds=effort.max_rounds)
-
-
-def all_in_words(reasons: Sequence[StopReason], effort: Effort, precision: float, several: bool = True) -> str:
-    rows = Counter(reasons)
-    parts = [(rows[reason], in_words(reason, effort, precision, several)) for reason in StopReason if rows[reason]]
-    if len(parts) == 1:
-        return parts[0][1]
-    return "; ".join(f"{count(number, 'workload')}: {why}" for number, why in parts)
 
 
 # Many cycles in few blocks say less than few in many. The best number follows from what both cost: T. Kalibera and
@@ -143,7 +68,14 @@ def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
     return Portion({TRAIN: FIRST_CYCLES}) if known else Portion()
 
 
-def next_portion(case: Case, compared: Sequence[Measured], trials: Iterable[Trial], priors: Priors | None) -> Portion:
+def next_portion(
+    case: Case,
+    compared: Sequence[Measured],
+    trials: Iterable[Trial],
+    priors: Priors | None,
+    is_known: Callable[[str], bool],
+) -> Portion:
+    """``is_known``: whether the row's ratios of a metric are."""
     protocol, rounds = case.protocol, blocks_by_round(trials)
     if any(len(blocks) > 1 for blocks in rounds.values()):  # not all columns fit into memory together
         return Portion()
@@ -152,10 +84,8 @@ def next_portion(case: Case, compared: Sequence[Measured], trials: Iterable[Tria
     following = 1 + max(rounds, default=0)
     if not protocol.agenda.usual or protocol.parts or following <= MIN_ROUNDS or following % EVERY == 0:
         return Portion(cycles)
-    if case.paired:  # each figure of two versions is compared
-        widths = [width for metric in PREDICTIONS for width in half_widths(compared, metric, priors)]
-        if not all(width is not None and width <= PRECISION for width in widths):
-            return Portion(cycles)
+    if case.paired and not all(map(is_known, PREDICTIONS)):  # each figure of two versions is compared
+        return Portion(cycles)
     return Portion(cycles, epochs=len(compared) == 1 or _epochs_matter(compared), predicts=False)
 
 

@@ -40,6 +40,12 @@ def competes(column: Column) -> bool:
     return not column.options.control and not any(variant.added for variant, _ in chosen(column.options))
 
 
+def without(column: Column) -> Column:
+    """Return the column that one stands beside which does not compete; itself, where it does."""
+    added = [variant.name for variant, _ in chosen(column.options) if variant.added]
+    return column.with_options(control=None, **dict.fromkeys(added))
+
+
 def runner(options: Options) -> type[Runner]:
     from kerasbench.runners.keras import KerasRunner
 

@@ -105,10 +105,10 @@ def test_a_row_that_is_decided_before_its_last_round_is_said_and_not_waited_for(
     said = lines(
         started(TORCH, JAX, made.case("conv"), rounds=4),
         *(TrialEnded(case, made.trial(3, backend=case.backend)) for case in (TORCH, JAX)),
-        RowEnded([TORCH, JAX], "the session's own noise is below ±2 % for every ratio"),
+        RowEnded([TORCH, JAX], "every time is known to ±5 %"),
         TrialEnded(made.case("conv"), made.trial(1, "conv")),
     )
-    assert said[-2] == "dense: done, because the session's own noise is below ±2 % for every ratio"
+    assert said[-2] == "dense: done, because every time is known to ±5 %"
     assert "/6]" in said[-1]
 
 

@@ -16,7 +16,7 @@ from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import INTERRUPTED, ResumeConfig, Run, RunConfig, Trial, exactly
 from kerasbench.results.store import Store
-from kerasbench.runs import resume, schedule
+from kerasbench.runs import resume, stopping
 from tests import made
 
 JAX, TORCH = made.case(backend="jax"), made.case(backend="torch")
@@ -139,7 +139,7 @@ def test_the_newest_interrupted_run_is_found_that_no_other_process_measures(tmp_
 
 def test_a_run_that_its_budget_ended_goes_on_where_there_is_more_time(tmp_path: Path) -> None:
     ended = Store.create(tmp_path, "2026-01-02T00:00:00Z")
-    ended.finish(interrupted(made.trial(1), stopped_because=schedule.out_of_budget(15.0, 9.0, 9.0, 1)))
+    ended.finish(interrupted(made.trial(1), stopped_because=stopping.out_of_budget(15.0, 9.0, 9.0, 1)))
     Store.create(tmp_path, "2026-01-03T00:00:00Z").finish(made.record(made.trial(1)))
     assert resume.find(tmp_path, HERE, longer=True)[0] == ended.data
     advice = f"leave out --resume to start a new one; {ended.data.name} ran out of time: add --budget TIME"

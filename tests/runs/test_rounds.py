@@ -36,7 +36,7 @@ from tests.stand_in import handling
 
 ONCE = exactly(1)
 CONV = made.case("conv")
-PRECISE = "the session's own noise is below ±2 % for every ratio"
+KNOWN = "the fastest is decided, and every interval is within ±5 % or beyond 2×"
 
 
 def tried(record: Run) -> list[tuple[int, int, CaseKey]]:
@@ -49,9 +49,9 @@ def test_a_row_that_is_decided_takes_no_further_block_also_when_the_run_is_resum
     whole = run(store, FakeWorker(jax=noisy(2, 3)), quiet, *loud, effort=Effort(3, 5), events=heard)
     had = Counter(trial.case for trial in whole.trials)
     assert (had[quiet.key], had[loud[0].key], whole.rounds_completed) == (3, 5, 5)
-    assert whole.stopped_because == f"1 workload: {PRECISE}; 1 workload: all 5 rounds are done"
+    assert whole.stopped_because == "1 workload: every time is known to ±5 %; 1 workload: all 5 rounds are done"
     assert heard.of(events.RowEnded) == [
-        events.RowEnded([quiet], "the session's own noise is below ±2 % for every time"),
+        events.RowEnded([quiet], "every time is known to ±5 %"),
         events.RowEnded(loud, "all 5 rounds are done"),
     ]
     assert Counter(event.is_first for event in heard.of(events.BlockStarted)) == {True: 2, False: 6}
@@ -121,7 +121,7 @@ def test_a_column_that_computes_something_else_is_measured_once_and_decides_noth
     odd = [made.measurement(step, losses=(9.0, 8.0, 7.0, 6.0, 5.0, 4.0)) for step in (3, 9, 4)]
     worker = FakeWorker(room, torch=noisy(1, 1.001), jax=noisy(2, 2.001), tensorflow=odd)
     record = run(store, worker, *THREE, effort=Effort())
-    assert (record.rounds_completed, record.stopped_because) == (3, PRECISE)
+    assert (record.rounds_completed, record.stopped_because) == (3, KNOWN)
     measured, failed = [trial for trial in record.trials if trial.backend == "tensorflow"]
     assert measured.measurement == odd[0]
     assert failed.failure is not None and failed.failure.code is Code.PARITY

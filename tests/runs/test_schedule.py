@@ -2,95 +2,20 @@ import dataclasses
 import math
 import random
 from collections import Counter
-from collections.abc import Callable, Sequence
-from typing import Any
-from unittest.mock import patch
+from collections.abc import Sequence
 
 import pytest
 
-from kerasbench.analysis.cases import STEADY, headline_of
-from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.analysis.cases import STEADY
 from kerasbench.protocol.measurement import Samples
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import SWEEP, Effort, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
 from kerasbench.runs.rows import OpenRow
-from kerasbench.runs.schedule import Portion, StopReason, best_cycles
+from kerasbench.runs.schedule import Portion, best_cycles
 from tests import made
-from tests.scripted import THREE, by_round
-
-WIDE, NARROW = 0.5, 0.01
-FIVE = Effort(3, 5)
-FIRST: list[list[float | None]] = [[None], [None], [WIDE, NARROW]]
-UNUSUAL = [*FIRST, [2 * WIDE, NARROW], [1.5 * WIDE, NARROW]]  # a block, and one that made up for a part of it
-
-
-@pytest.mark.parametrize(
-    ("widths", "reason"),
-    [
-        ([[None], [0.001]], None),  # fewer than three blocks have no interval that deserves the name
-        ([[None], [None], [0.019, 0.02]], StopReason.PRECISE),
-        ([[None], [None], [0.019, 0.021]], None),
-        ([[None], [None], [None, 0.001]], None),
-        ([[None], [None], []], None),
-        ([[WIDE]] * 9, StopReason.ROUNDS),
-        (UNUSUAL, None),
-        ([*UNUSUAL, [0.99 * WIDE, NARROW]], StopReason.NO_GAIN),
-        ([*UNUSUAL, [0.9 * WIDE, NARROW]], None),
-        ([[None], [None], *[[WIDE, WIDE]] * 3, [WIDE, 0.9 * WIDE]], None),
-        ([[None], [None], *[[WIDE, WIDE]] * 3, [WIDE]], None),  # a column has failed
-    ],
-)
-def test_when_a_row_has_enough(widths: list[list[float | None]], reason: StopReason | None) -> None:
-    assert schedule.stop_reason(Effort(3, 9), widths) is reason
-
-
-def test_a_run_says_what_it_aimed_at_which_is_less_on_battery_and_that_it_gained_nothing() -> None:
-    usual, on_battery = schedule.PRECISION, schedule.PRECISION_ON_BATTERY
-    reasons = [schedule.stop_reason(FIVE, [[0.04]] * 3, precision) for precision in (usual, on_battery)]
-    assert reasons == [None, StopReason.PRECISE]
-    precise = schedule.in_words(StopReason.PRECISE, FIVE, on_battery)
-    assert precise == "the session's own noise is below ±5 % for every ratio"
-    given_up = schedule.in_words(StopReason.NO_GAIN, FIVE, usual, several=False)
-    assert given_up == "the last 3 rounds made the times no more precise"
-
-
-@pytest.mark.parametrize(
-    ("spent_s", "another_s", "done", "reason"),
-    [
-        (0.0, 500.0, 0, ""),  # the first round is always completed
-        (50.0, 50.0, 1, ""),
-        (51.0, 51.0, 1, "another round of about 51 s does not fit into the 49 s that --budget leaves"),
-        (200.0, 1.0, 1, "--budget 100 s is used up: the first round, which is always completed, has taken 200 s"),
-        (120.0, 1.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),
-    ],
-)
-def test_a_budget_allows_no_round_beyond_it(spent_s: float, another_s: float, done: int, reason: str) -> None:
-    assert schedule.out_of_budget(100.0, spent_s, another_s, done) == reason
-    assert schedule.out_of_budget(None, spent_s, another_s, done) == ""
-
-
-def widths(trials: list[Trial], between: Callable[..., LogEstimate | None] = by_round) -> list[float | None]:
-    with patch.object(schedule, "ratio_of", between):
-        return schedule.half_widths(OpenRow([], trials=trials).compared, headline_of(trials))
-
-
-def test_all_ratios_of_a_row_are_looked_at_but_those_of_failed_columns_or_of_one_its_own_interval() -> None:
-    def disturbed(*asked: Any) -> LogEstimate:
-        return LogEstimate(0.0, 0.001, 2, 3, disturbed=True)
-
-    jax = made.in_rounds(1.0, 1.01, 0.99, backend="jax")
-    tensorflow = made.in_rounds(2.0, 2.01, 2.0, backend="tensorflow")
-    torch = made.in_rounds(3.0, 3.0, 3.1, backend="torch")
-    assert len(widths([*jax, *tensorflow, *torch])) == 3
-    assert widths([*jax, *torch], disturbed) == [None]
-    failed = made.trial(4, backend="torch", failure=made.FAILURE)
-    for trials in ([*jax, *tensorflow, *torch, failed], jax):
-        (width,) = widths(trials)
-        assert width is not None and 0 < width < 0.1
-    assert widths(jax[:1]) == [None]
-    assert widths([failed]) == []
+from tests.scripted import THREE
 
 
 def test_an_order_keeps_scenarios_together_and_is_drawn_anew_for_each_round_and_seed() -> None:
@@ -186,9 +111,11 @@ def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
     assert list(cycles(trials, "predict_batch_p50_ms")) == ["predict_batch"]
 
 
-def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False) -> Portion:
+def portion(
+    trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False, is_known: bool = False
+) -> Portion:
     case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
-    return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, None)
+    return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, None, lambda metric: known)
 
 
 def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_every_block() -> None:
@@ -204,15 +131,10 @@ def test_nothing_is_left_out_where_all_is_asked_for(protocol: Protocol) -> None:
     assert (whole.epochs, whole.predicts) == (True, True)
 
 
-@pytest.mark.parametrize("uneven", [False, True])
-def test_the_predictions_of_versions_are_measured_until_they_are_precise(uneven: bool) -> None:
-    trials = []
-    for trial in blocks(3):
-        batch_ms = trial.block if uneven and trial.backend == "jax" else 2.0
-        prediction = made.predicting([batch_ms] * 6).prediction
-        trials.append(made.changed(trial, measurement={"prediction": prediction}))
-    assert portion(trials, paired=True).predicts is uneven
-    assert not portion(trials).predicts
+def test_the_predictions_of_versions_are_measured_until_they_are_known() -> None:
+    predicts = [portion(blocks(3), paired=True, known=known).predicts for known in (False, True)]
+    assert predicts == [True, False]
+    assert not portion(blocks(3)).predicts
 
 
 def test_a_row_that_did_not_fit_into_memory_together_leaves_nothing_out() -> None:

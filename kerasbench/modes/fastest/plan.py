@@ -19,7 +19,8 @@ from kerasbench.protocol.stages import BATCH, ONE, TRAIN
 from kerasbench.results.run import MAX_ROUNDS, QUICK, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rows import OpenRow
-from kerasbench.runs.schedule import Portion, StopReason
+from kerasbench.runs.schedule import Portion
+from kerasbench.runs.stopping import StopReason
 from kerasbench.text import percent, whole_gib
 from kerasbench.variants.variant import CaseFacts
 

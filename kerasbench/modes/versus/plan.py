@@ -13,7 +13,7 @@ from kerasbench.plan import catalog, configure, parse
 from kerasbench.results.run import ResumeConfig, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rows import OpenRow
-from kerasbench.runs.schedule import StopReason
+from kerasbench.runs.stopping import StopReason
 from kerasbench.text import percent
 
 

@@ -1,0 +1,126 @@
+"""When a row has enough: who is fastest is decided, and each ratio that its page prints is known."""
+
+import itertools
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from enum import Enum
+from typing import NamedTuple
+
+from kerasbench import variants
+from kerasbench.analysis.cases import Measured
+from kerasbench.analysis.estimates import CONFIDENCE, LogEstimate, claim
+from kerasbench.analysis.families import Family, Priors
+from kerasbench.analysis.rankings import leading
+from kerasbench.analysis.ratios import over_sessions, ratio_of
+from kerasbench.protocol.columns import Column
+from kerasbench.results.run import BUDGET, Effort
+from kerasbench.text import count
+
+BEYOND = 2.0  # times as long: from there on nobody asks by how much
+# Another few rounds would make no interval that is waited for a tenth narrower.
+NO_GAIN, NO_GAIN_ROUNDS = 0.9, 3
+
+
+class StopReason(Enum):
+    KNOWN = "the fastest is decided, and every interval is within ±{percent:.3g} % or beyond {beyond:g}×"
+    TIMED = "every time is known to ±{percent:.3g} %"
+    NO_GAIN = "the last {rounds} rounds made no interval a tenth narrower"
+    ROUNDS = "all {most} rounds are done"
+    BROKEN = "base or head failed, so nothing is left to compare"
+    WON = "no other setting can beat the leader by more than the margin"
+
+
+class Known(NamedTuple):
+    """What is known of a ratio, or of the time of a row's only column."""
+
+    half_width: float | None  # of the interval that a page prints; None: too little is known, or others disturbed it
+    is_enough: bool
+
+
+Look = Mapping[tuple[object, ...], Known]  # by the two columns of a ratio, or the only one
+
+
+def look(
+    compared: Sequence[Measured], metric: str, priors: Priors | None, paired: bool, aim: float, effect: float
+) -> Look:
+    """Look at what a page prints of a row: each other column over the fastest, and over the one that it stands beside.
+
+    ``paired``: what is there twice over itself. ``aim``: the half-width that is enough; ``effect``: the smallest
+    difference that counts.
+    """
+    columns = {measured.trials[0][0].column: measured for measured in compared}
+    if len(columns) == 1:
+        ((column, measured),) = columns.items()
+        interval = measured.estimate(metric)
+        half_width = interval.half_width if interval else None
+        return {(column,): Known(half_width, half_width is not None and half_width <= aim)}
+    known: dict[tuple[Column, ...], LogEstimate | None] = {}
+    for a, b in itertools.combinations(columns, 2):
+        ratio = ratio_of(columns[a], columns[b], metric, compared, priors)
+        ratio = ratio and over_sessions(ratio, columns[a], columns[b], metric)
+        known[a, b], known[b, a] = ratio, ratio and ratio.inverse
+    competing = [column for column in columns if variants.competes(column)]
+    pairs = [pair for pair in itertools.combinations(competing, 2) if Family.of(*pair) is Family.REPEATED]
+    if competing and not paired:
+        fastest = leading(competing, known)
+        pairs = [(column, fastest) for column in competing if column != fastest]
+    beside = [(column, variants.without(column)) for column in columns]
+    return {
+        **{pair: known_of(known[pair], aim, effect) for pair in pairs},
+        **{pair: known_of(known[pair], aim, None) for pair in beside if pair in known},
+    }
+
+
+def known_of(ratio: LogEstimate | None, aim: float, effect: float | None) -> Known:
+    """``effect``: None where it need not be decided."""
+    if ratio is None or ratio.disturbed or ratio.half_width is None:
+        return Known(None, False)
+    _, p = claim(ratio, effect or 0.0)
+    is_decided = effect is None or (p is not None and p <= 1 - CONFIDENCE)
+    return Known(ratio.half_width, is_decided and (ratio.half_width <= aim or ratio.is_above(BEYOND)))
+
+
+def stop_reason(effort: Effort, looks: Sequence[Look]) -> StopReason | None:
+    """Say why a row ends after so many rounds, of each of which there is a look; None: it goes on."""
+    done = len(looks)
+    if done >= effort.max_rounds:
+        return StopReason.ROUNDS
+    if done < effort.min_rounds or not looks[-1]:
+        return None
+    open_ = {pair: known for pair, known in looks[-1].items() if not known.is_enough}
+    if not open_:
+        return StopReason.TIMED if all(len(pair) == 1 for pair in looks[-1]) else StopReason.KNOWN
+    earlier = done - NO_GAIN_ROUNDS
+    if earlier < effort.min_rounds:
+        return None
+    before = {pair: known.half_width for pair, known in looks[earlier - 1].items()}
+    for pair, (half_width, _) in open_.items():
+        had = before.get(pair)  # None: another one was the fastest
+        if half_width is None or had is None or half_width < NO_GAIN * had:
+            return None
+    return StopReason.NO_GAIN
+
+
+def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done: int) -> str:
+    """Say why no further round begins after so many; empty where it would end within the budget."""
+    if budget_s is None or not done or spent_s + another_s <= budget_s:
+        return ""
+    if spent_s > budget_s:
+        taken = "the first round, which is always completed, has" if done == 1 else f"{done} rounds have"
+        return f"{BUDGET} {budget_s:g} s is used up: {taken} taken {spent_s:.0f} s"
+    left_s = budget_s - spent_s
+    return f"another round of about {another_s:.0f} s does not fit into the {left_s:.0f} s that {BUDGET} leaves"
+
+
+def in_words(reason: StopReason, effort: Effort) -> str:
+    if reason is StopReason.ROUNDS and effort.max_rounds <= 1:
+        return "one round was asked for"
+    return reason.value.format(percent=100 * effort.aim, beyond=BEYOND, rounds=NO_GAIN_ROUNDS, most=effort.max_rounds)
+
+
+def all_in_words(reasons: Sequence[StopReason], effort: Effort) -> str:
+    rows = Counter(reasons)
+    parts = [(rows[reason], in_words(reason, effort)) for reason in StopReason if rows[reason]]
+    if len(parts) == 1:
+        return parts[0][1]
+    return "; ".join(f"{count(number, 'workload')}: {why}" for number, why in parts)

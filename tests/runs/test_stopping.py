@@ -1,0 +1,129 @@
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+from unittest.mock import patch
+
+import pytest
+
+from kerasbench.analysis.cases import summarize_case
+from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.protocol.columns import Column
+from kerasbench.results.run import Effort
+from kerasbench.runs import stopping
+from kerasbench.runs.stopping import Known, StopReason, in_words, look, stop_reason
+from tests import made
+
+JAX, TORCH, TENSORFLOW = (Column(name, "cpu") for name in ("jax", "torch", "tensorflow"))
+AGAIN, NATIVE = JAX.with_options(control=True), TORCH.with_options(native=True)
+OLD, NEW = JAX.with_options(environment="old"), JAX.with_options(environment="new")
+OLD_AGAIN = OLD.with_options(control=True)
+
+
+def seen(
+    times: Mapping[Column, float], error: float = 0.005, paired: bool = False, **different: Any
+) -> dict[tuple[str, ...], bool]:
+    """Return by their labels which ratios of columns, that take so long, a row looks at, and whether they are known."""
+
+    def ratio(a: Any, b: Any, *asked: Any) -> LogEstimate:
+        ours, theirs = (times[measured.trials[0][0].column] for measured in (a, b))
+        return LogEstimate(math.log(ours / theirs), error, 8.0, 5, **different)
+
+    trials = [made.trial(backend=column.backend, options=column.options) for column in times]
+    with patch.object(stopping, "ratio_of", ratio):
+        found = look([summarize_case([trial]) for trial in trials], "train_step_ms", None, paired, 0.05, 0.03)
+    return {tuple(column.label for column in pair): known.is_enough for pair, known in found.items()}
+
+
+def test_a_row_looks_at_what_its_page_prints() -> None:
+    found = seen({JAX: 1.0, TORCH: 1.5, TENSORFLOW: 2.5, NATIVE: 0.5, AGAIN: 1.0})
+    over = {("torch cpu", "jax cpu"), ("tensorflow cpu", "jax cpu")}
+    beside = {(NATIVE.label, "torch cpu"), (AGAIN.label, "jax cpu")}
+    assert found == dict.fromkeys(over | beside, True)
+    assert seen({OLD: 1.0, NEW: 1.2, OLD_AGAIN: 1.0}, paired=True) == {
+        (OLD.label, NEW.label): True,
+        (OLD_AGAIN.label, OLD.label): True,
+    }
+
+
+@pytest.mark.parametrize(
+    ("torch", "error", "different", "is_known"),
+    [
+        (1.5, 0.005, {}, True),
+        (1.5, 0.03, {}, False),  # ±8 %
+        (3.0, 0.03, {}, True),  # beyond 2×
+        (2.1, 0.03, {}, False),  # perhaps
+        (1.03, 0.005, {}, False),  # slower, or not
+        (1.0, 0.005, {}, False),  # within ±4 %, but not within the effect
+        (1.5, 0.005, {"disturbed": True}, False),
+    ],
+)
+def test_what_is_known_is_decided_and_narrow_or_far_off(
+    torch: float, error: float, different: dict[str, Any], is_known: bool
+) -> None:
+    assert list(seen({JAX: 1.0, TORCH: torch}, error, **different).values()) == [is_known]
+
+
+def test_versions_that_are_the_same_are_known_without_what_sessions_differ_by() -> None:
+    assert all(seen({OLD: 1.0, NEW: 1.0, OLD_AGAIN: 1.0}, 0.005, paired=True).values())
+
+
+def test_a_row_of_one_column_ends_when_its_time_is_known() -> None:
+    for times, is_enough in (((1.0, 1.01, 0.99), True), ((1.0, 1.2, 0.9), False), ((1.0,), False)):
+        case = summarize_case(made.in_rounds(*times))
+        ((pair, known),) = look([case], "train_step_ms", None, False, 0.05, 0.03).items()
+        assert (len(pair), known.is_enough) == (1, is_enough)
+    assert look([], "train_step_ms", None, False, 0.05, 0.03) == {}
+
+
+PAIR, OTHER = (TORCH, JAX), (TENSORFLOW, JAX)
+ENOUGH, OPEN = Known(0.04, True), Known(0.2, False)
+
+
+def looks(*half_widths: float | None) -> list[stopping.Look]:
+    return [{PAIR: Known(half_width, False), OTHER: ENOUGH} for half_width in half_widths]
+
+
+@pytest.mark.parametrize(
+    ("looks", "reason"),
+    [
+        ([{PAIR: ENOUGH}] * 2, None),  # fewer than three rounds have no interval that deserves the name
+        ([{PAIR: ENOUGH}] * 3, StopReason.KNOWN),
+        ([{(JAX,): ENOUGH}] * 3, StopReason.TIMED),
+        ([{PAIR: ENOUGH, OTHER: OPEN}] * 3, None),
+        ([{}] * 3, None),
+        (looks(*[0.2] * 9), StopReason.ROUNDS),
+        (looks(None, None, 0.2, 0.4, 0.3), None),  # too early to say
+        (looks(None, None, 0.2, 0.4, 0.3, 0.19), StopReason.NO_GAIN),
+        (looks(None, None, 0.2, 0.4, 0.3, 0.17), None),
+        (looks(None, None, None, 0.4, 0.3, 0.2), None),
+        (looks(None, None, 0.2, 0.4, 0.3, None), None),
+        ([*looks(None, None, 0.2, 0.2, 0.2), {(JAX, TORCH): OPEN}], None),  # another one is the fastest now
+    ],
+)
+def test_when_a_row_has_enough(looks: Sequence[stopping.Look], reason: StopReason | None) -> None:
+    assert stop_reason(Effort(3, 9), looks) is reason
+
+
+def test_why_a_row_ends_in_words() -> None:
+    known = "the fastest is decided, and every interval is within ±5 % or beyond 2×"
+    assert in_words(StopReason.KNOWN, Effort()) == known
+    assert "±7.5 %" in in_words(StopReason.TIMED, Effort(aim=0.075))
+    assert in_words(StopReason.NO_GAIN, Effort()) == "the last 3 rounds made no interval a tenth narrower"
+    assert in_words(StopReason.ROUNDS, Effort(1, 1)) == "one round was asked for"
+    several = [StopReason.KNOWN, StopReason.ROUNDS, StopReason.KNOWN]
+    assert stopping.all_in_words(several, Effort()) == f"2 workloads: {known}; 1 workload: all 12 rounds are done"
+
+
+@pytest.mark.parametrize(
+    ("spent_s", "another_s", "done", "reason"),
+    [
+        (0.0, 500.0, 0, ""),  # the first round is always completed
+        (50.0, 50.0, 1, ""),
+        (51.0, 51.0, 1, "another round of about 51 s does not fit into the 49 s that --budget leaves"),
+        (200.0, 1.0, 1, "--budget 100 s is used up: the first round, which is always completed, has taken 200 s"),
+        (120.0, 1.0, 2, "--budget 100 s is used up: 2 rounds have taken 120 s"),
+    ],
+)
+def test_a_budget_allows_no_round_beyond_it(spent_s: float, another_s: float, done: int, reason: str) -> None:
+    assert stopping.out_of_budget(100.0, spent_s, another_s, done) == reason
+    assert stopping.out_of_budget(None, spent_s, another_s, done) == ""
