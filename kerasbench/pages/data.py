@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from msgspec import structs
-
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.findings import Findings
@@ -14,7 +12,7 @@ from kerasbench.modes import known
 from kerasbench.pages.series import Series, versions_at
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.report import document
-from kerasbench.report.data import configuration, failures, like, of_key, ratio, result, results
+from kerasbench.report.data import configuration, failures, like, of_key, of_row, ratio, result, results
 from kerasbench.report.document import Document, Failed, Ratio
 from kerasbench.report.kinds import grouped
 from kerasbench.results.run import Run
@@ -69,17 +67,12 @@ def of_sides(summaries: Sequence[tuple[str, Summary]]) -> Document:
 
 
 def of_history(history: Sequence[Series]) -> Document:
-    points = [
-        document.HistoricRatio(
-            **structs.asdict(ratio(contrast)),
-            started=contrast.over.row.run,
-            commit=contrast.over.row.origin.commit,
-            versions=versions_at(contrast),
-            machine=series.machine,
-        )
-        for series in history
-        for contrast in series.points
-    ]
+    points = []
+    for series in history:
+        for contrast in series.points:
+            row, more = contrast.over.row, {"machine": series.machine, "versions": versions_at(contrast)}
+            of_run = {"started": row.run, "commit": row.origin.commit}
+            points.append(like(document.HistoricRatio, ratio(contrast), **of_run, **more))
     return Document(command=HISTORY, history=points)
 
 
@@ -102,14 +95,8 @@ def _warnings(findings: Findings) -> Iterator[document.Warned]:
 
 def _warned(kind: str, row: Row | None, columns: Iterable[Column], detail: str) -> document.Warned:
     known = WarningKind(kind) if kind in set(WarningKind) else None  # none in a file that another version wrote
-    return document.Warned(
-        kind=kind,
-        scenario=row.scenario.name if row else None,
-        workload=row.workload.name if row else None,
-        batch_size=row.size.batch if row and row.size else None,
-        width=row.size.width if row and row.size else None,
-        configurations=[configuration(column) for column in columns],
-        meaning=known.meaning if known else kind,
-        detail=detail,
-        remedy=known.remedy if known else "",
-    )
+    meaning, remedy = (known.meaning, known.remedy) if known else (kind, "")
+    of_all = dict.fromkeys(("scenario", "workload", "batch_size", "width"))
+    place = of_row(row.scenario.name, row.workload.name, row.size) if row else of_all
+    on = [configuration(column) for column in columns]
+    return document.Warned(**place, kind=kind, configurations=on, meaning=meaning, detail=detail, remedy=remedy)

@@ -33,16 +33,10 @@ def whole(findings: Findings) -> Page:
     same, apart = details.same_results(findings)
     advice = [words for teller in tellers for words in teller.advice(findings)]
     is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
-    sections = [
-        first,
-        *others,
-        *filter(None, [details.failures(findings)]),
-        *([warnings.section(cautions, advice, same)] if is_measured else []),
-        *filter(None, [warnings.more(cautions), apart]),
-        *(part for teller in tellers for part in teller.details(findings)),
-        details.how(findings),
-    ]
-    return Page(known.title(findings), sections)
+    to_know = warnings.section(cautions, advice, same) if is_measured else None
+    others += filter(None, [details.failures(findings), to_know, warnings.more(cautions), apart])
+    others += (part for teller in tellers for part in teller.details(findings))
+    return Page(known.title(findings), [first, *others, details.how(findings)])
 
 
 def head(findings: Findings) -> list[Words]:

@@ -114,10 +114,9 @@ def not_cold(summary: Summary) -> list[Words]:
     ]
 
 
-def metric_table(
-    summary: Summary, title: str, metrics: Sequence[str], notes: Sequence[Words], needed: str
-) -> Section | None:
-    if not any(case.estimate(needed) for _, _, case in summary.cases):
+def metric_table(summary: Summary, title: str, metrics: Sequence[str], notes: Sequence[Words]) -> Section | None:
+    """Return a line for each metric of a workload; None where nobody has the first of them."""
+    if not any(case.estimate(metrics[0]) for _, _, case in summary.cases):
         return None
     rows = []
     for row, _ in ordered(summary):
@@ -143,12 +142,12 @@ def calls(findings: Findings) -> Section | None:
         "All ways returned the same outputs."
     ]
     metrics = [f"{called}_p50_ms" for called in CALLED] + ["compiled_call_first_ms"]
-    return metric_table(findings.plain, "Ways to predict (medians)", metrics, notes, needed="call_p50_ms")
+    return metric_table(findings.plain, "Ways to predict (medians)", metrics, notes)
 
 
 def published_epochs(findings: Findings) -> Section | None:
     notes = ["The first epoch, which compiles, is in the total and in the epoch."]
-    return metric_table(findings.plain, "All published epochs", PUBLISHED_METRICS, notes, needed="total_s")
+    return metric_table(findings.plain, "All published epochs", PUBLISHED_METRICS, notes)
 
 
 def beside_published(findings: Findings) -> Section | None:

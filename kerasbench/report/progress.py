@@ -60,15 +60,10 @@ class ConsoleProgress(Progress):
 
     def __init__(self, console: Console, sentences: Callable[[Findings], list[str]] = lambda findings: []) -> None:
         cropped = Column(no_wrap=True, overflow="crop")  # for "…" is a character that not every terminal has
-        super().__init__(
-            TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=cropped),
-            BarColumn(24),
-            TextColumn("{task.description}", markup=False, table_column=cropped),
-            console=console,
-            auto_refresh=False,
-            transient=True,
-            disable=not console.is_interactive,
-        )
+        done = TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=cropped)
+        columns = (done, BarColumn(24), TextColumn("{task.description}", markup=False, table_column=cropped))
+        is_plain = not console.is_interactive
+        super().__init__(*columns, console=console, auto_refresh=False, transient=True, disable=is_plain)
         self._sentences = sentences
         self._task = self.add_task("")  # one, whatever happens: a run may be interrupted before it has begun
         self._step: Progress | None = None

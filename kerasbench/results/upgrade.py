@@ -47,13 +47,10 @@ class _Run(msgspec.Struct):
 
 def run_of(content: bytes) -> Run:
     run, old = decoded(content, Run), msgspec.json.decode(content, type=_Run)
-    return replace(
-        run,
-        config=_config(run.config, old.config),
-        scenarios=[replace(now, baselines=then.twins) for now, then in zip(run.scenarios, old.scenarios, strict=True)],
-        trials=[replace(now, session=then.sitting) for now, then in zip(run.trials, old.trials, strict=True)],
-        schema=SCHEMA,
-    )
+    config = _config(run.config, old.config)
+    scenarios = [replace(now, baselines=then.twins) for now, then in zip(run.scenarios, old.scenarios, strict=True)]
+    trials = [replace(now, session=then.sitting) for now, then in zip(run.trials, old.trials, strict=True)]
+    return replace(run, config=config, scenarios=scenarios, trials=trials, schema=SCHEMA)
 
 
 def trial_of(line: bytes) -> Trial:

@@ -10,7 +10,7 @@ from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, RaceConfi
 from kerasbench.modes.fastest.race import Race, race_of
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.report import answer, charts
-from kerasbench.report.data import configuration, of_key
+from kerasbench.report.data import configuration, like, of_key
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import BarChart, Cell, Section, Strong, Table, Words, number
 from kerasbench.report.teller import Brief, Teller, Told
@@ -211,14 +211,10 @@ class Tells(Teller):
                 yield contrast, {"dropped": column in race.left}
 
     def data(self, findings: Findings) -> Document:
-        winners = [
-            Winner(
-                **of_key(race.row.key(race.leader)),
-                metric=race.metric,
-                clearly=race.is_over,
-                to_use_it=to_write(race.leader, race),
-                without_settings=configuration(race.baseline) if race.baseline else None,
-            )
-            for race in races(findings)
-        ]
-        return Document(fastest=winners)
+        told = Document()
+        for race in races(findings):
+            case, lines = of_key(race.row.key(race.leader)), to_write(race.leader, race)
+            default = configuration(race.baseline) if race.baseline else None
+            more = {"clearly": race.is_over, "to_use_it": lines, "without_settings": default}
+            told.fastest.append(like(Winner, race, **case, **more))
+        return told

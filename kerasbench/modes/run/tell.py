@@ -37,10 +37,7 @@ FOLDED: dict[str, Builder] = {
 class Tells(Teller):
     @property
     def quoted(self) -> dict[str, Builder]:
-        plain: dict[str, Builder] = {
-            "answer": lambda findings: answer.section(findings, Marks()),
-            "kinds": answer.kinds,
-        }
+        plain: dict[str, Builder] = {"answer": partial(answer.section, marks=Marks()), "kinds": answer.kinds}
         return plain | UNFOLDED | FOLDED | {"failures": details.failures}
 
     def words(self, config: RunConfig) -> list[str]:
