@@ -7,7 +7,6 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.modes import known
 from kerasbench.report import details, warnings
 from kerasbench.report.command import command
-from kerasbench.report.details import versions_of
 from kerasbench.report.sections import Page, Section, Strong, Typed, Words
 from kerasbench.report.teller import Builder
 from kerasbench.report.words import SPELLED, listed, seconds
@@ -41,7 +40,11 @@ def whole(findings: Findings) -> Page:
 
 def head(findings: Findings) -> list[Words]:
     record = findings.record
-    machine, versions, started = record.machine, versions_of(record), f"{record.started[:16].replace('T', ' ')} UTC"
+    machine, versions, started = (
+        record.machine,
+        details.versions_of(record),
+        f"{record.started[:16].replace('T', ' ')} UTC",
+    )
     had = {package: listed(sorted(versions[package])) for package in PACKAGES if package in versions}
     named = [f"{SPELLED.get(package, package.capitalize())} {version}" for package, version in had.items()]
     kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())

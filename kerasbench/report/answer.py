@@ -84,11 +84,8 @@ def sentences(findings: Findings) -> list[str]:
     called = names(findings.summary.columns)
     lines = []
     for row, ranking in ordered(findings.plain):
-        failed = [
-            f"{called[column]} failed ({CAUSES[case.failure.code]})"
-            for column, case in row.cases.items()
-            if case.failure is not None and not column.options.control
-        ]
+        failures = ((column, case.failure) for column, case in row.cases.items() if not column.options.control)
+        failed = [f"{called[column]} failed ({CAUSES[failure.code]})" for column, failure in failures if failure]
         said = "; ".join(filter(None, [_standing(row, ranking, called), *failed]))
         lines += [blanked(f"{row.label}: {said}.")] if said else []
     return lines

@@ -16,9 +16,7 @@ TORN = 8.0  # times the fastest: a longer bar is torn, and its number says how l
 
 @dataclass(frozen=True)
 class Typed:
-    """What a reader types."""
-
-    text: str
+    text: str  # that a reader types
 
 
 @dataclass(frozen=True)
@@ -41,10 +39,8 @@ def inlines(words: Words) -> Sequence[Inline]:
 
 
 class Look(NamedTuple):
-    """How a configuration looks in every chart: told apart by its shape where there is no colour."""
-
     colour: str
-    shape: str = "square"  # or circle, triangle, diamond
+    shape: str = "square"  # or circle, triangle, diamond: tells apart where there is no colour
     opacity: float = 1.0
 
 

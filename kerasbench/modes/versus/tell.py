@@ -85,11 +85,8 @@ def _chart(versus: Versus, record: Run) -> BarChart:
 
 def worse(versus: Versus, with_steps: bool = True) -> list[str]:
     """Return a sentence for each number of the head that is worse (steps have a table on a page), or that it lacks."""
-    lines = [
-        f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}."
-        for contrast in versus.regressions
-        if with_steps or not contrast.is_headline
-    ]
+    told = (contrast for contrast in versus.regressions if with_steps or not contrast.is_headline)
+    lines = [f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}." for contrast in told]
     for pair, failure in versus.broken:
         what = f"{versus.head} fails, {versus.base} does not: {failure.code}"
         if failure.code is Code.PARITY:
@@ -150,15 +147,13 @@ class Tells(Teller):
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
         for versus in versions(findings):
             steps = versus.headlines
-            if findings.mode == MODE.name or steps:
+            part = Section(_overall(versus), lines=[*worse(versus, with_steps=False), *undecided(versus)])
+            if steps:
                 headers = (versus.base, f"{versus.head} takes", "", f"{versus.base} again takes")
-                yield Section(
-                    _overall(versus),
-                    chart=_chart(versus, findings.record) if steps else None,
-                    table=contrasts.table(steps, _called(steps), *headers) if steps else None,
-                    notes=list(_notes(versus)) if steps else [],
-                    lines=[*worse(versus, with_steps=False), *undecided(versus)],
-                )
+                chart, table = _chart(versus, findings.record), contrasts.table(steps, _called(steps), *headers)
+                part = part._replace(chart=chart, table=table, notes=list(_notes(versus)))
+            if findings.mode == MODE.name or steps:
+                yield part
         for versus in versions(findings) if findings.mode == MODE.name else ():
             others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
             clear = count(sum(contrast.is_decided for contrast in others), "clear difference")
