@@ -35,8 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PlainRow = dict[str, Any]  # by the names of its columns
-CASE = ("scenario", "workload", "backend", "device", "options")
-CHANGE = (*CASE, "old", "new", "ratio", "low", "high", "verdict", "why")
+CHANGE = (*of_versions.CASE, "old", "new", "ratio", "low", "high", "verdict", "why")
 
 
 class Shown:
@@ -196,11 +195,9 @@ class Compared(Tabled):
     def _rows(self) -> Iterable[Iterable[object]]:
         for change in self.changes:
             case, ratio = change.case, change.contrast.ratio
-            yield (
-                *(case.scenario, case.workload, case.column.backend, case.column.device, change.case.options.label),
-                *(change.old.value, change.new.value, ratio.value, ratio.low, ratio.high),
-                *(change.contrast.verdict, change.contrast.why),
-            )
+            of_case = (case.scenario, case.workload, case.column.backend, case.column.device, case.options.label)
+            numbers = (change.old.value, change.new.value, ratio.value, ratio.low, ratio.high)
+            yield (*of_case, *numbers, change.contrast.verdict, change.contrast.why)
 
 
 @dataclass(frozen=True, repr=False)

@@ -51,11 +51,10 @@ def head(findings: Findings) -> list[Words]:
     cpus = count(machine.cores, "logical CPU") + (f" ({kinds})" if kinds else "")
     gpus = [gpu + (f" (driver {machine.driver})" if machine.driver else "") for gpu in machine.gpus] or ["no GPU"]
     hardware = ", ".join([cpus, whole_gib(machine.memory_bytes), *gpus, machine.system])
-    lines: list[Words] = [
-        [Strong(blanked(machine.chip)), f", {' · '.join(filter(None, [hardware, ', '.join(named)]))}"]
-    ]
+    parts = " · ".join(filter(None, [hardware, ", ".join(named)]))
+    where: Words = [Strong(blanked(machine.chip)), f", {parts}"]
     if isinstance(record, Merged) and record.runs > 1:
-        return [*lines, f"{record.runs} runs, the last of {started}"]
+        return [where, f"{record.runs} runs, the last of {started}"]
     took = ""
     with contextlib.suppress(ValueError):  # it has not finished, or its file says something else
         lasted_s = moment(record.finished) - moment(record.started)
@@ -68,4 +67,4 @@ def head(findings: Findings) -> list[Words]:
     sessions = "one session" if number < 2 else f"{number} sessions"
     teller = known.teller(record.config.mode)
     typed = command(record.config, teller.words(record.config), [*teller.rounds(record.config)])
-    return [*lines, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]
+    return [where, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]

@@ -301,10 +301,8 @@ def _run(findings: Findings) -> Iterator[Words]:
     if record.commit:
         yield f"Commit of the checkout in which it was started: {blanked(record.commit)[:SHORT]}."
     yield from _versions(record)
-    variables = _whose(
-        (", ".join(map("=".join, row.origin.config.keep_env.items())), row.label) for row in summary.rows
-    )
-    if variables:
+    kept = ((", ".join(map("=".join, row.origin.config.keep_env.items())), row.label) for row in summary.rows)
+    if variables := _whose(kept):
         yield f"Variables of the shell that were passed through (--keep-env): {variables}."
     recurrent = [
         f"{row.label} {column.label}: {way}"

@@ -35,10 +35,8 @@ COUNTED = {
     Verdict.SAME: "the same time in {}",
     Verdict.INCONCLUSIVE: "{} undecided",
 }
-COLUMNS = (
-    "scenario", "workload", "backend", "device", "options", "metric", "unit", "base", "head", "ratio", "low", "high",
-    "verdict",
-)  # fmt: skip
+CASE = ("scenario", "workload", "backend", "device", "options")
+COLUMNS = (*CASE, "metric", "unit", "base", "head", "ratio", "low", "high", "verdict")
 
 
 def rows(versus: Versus) -> Iterator[list[str | float | None]]:
@@ -47,11 +45,9 @@ def rows(versus: Versus) -> Iterator[list[str | float | None]]:
         row, column, metric = contrast.over.row, contrast.under.column.paired, BY_NAME[contrast.metric]
         base, head = (place.case.estimate(metric.name) for place in (contrast.under, contrast.over))
         ratio = contrast.ratio.inverse if metric.unit == RATE else contrast.ratio
-        yield [
-            *(row.scenario.name, row.workload.name, column.backend, column.device, column.options.label),
-            *(metric.name, metric.unit, base.value if base else None, head.value if head else None),
-            *(ratio.value, ratio.low, ratio.high, str(contrast.verdict)),
-        ]
+        of_case = (row.scenario.name, row.workload.name, column.backend, column.device, column.options.label)
+        numbers = (base.value if base else None, head.value if head else None, ratio.value, ratio.low, ratio.high)
+        yield [*of_case, metric.name, metric.unit, *numbers, str(contrast.verdict)]
 
 
 def _overall(versus: Versus) -> str:
