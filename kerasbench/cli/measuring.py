@@ -13,8 +13,6 @@ from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRE
 from kerasbench.names import BISECT, CHOICE, EXPLAIN, FASTEST, MACHINES, RUN, SOAK, SWEEP, VERSUS
 
 if TYPE_CHECKING:
-    from kerasbench.protocol.columns import Options
-    from kerasbench.protocol.requests import ModelConfig
     from kerasbench.returns import Machines, Results
     from kerasbench.settings import Settings
 
@@ -139,6 +137,7 @@ def gated(results: "Results", code: int) -> int:
 
 def _finish(results: "Results", as_json: bool) -> int:
     from kerasbench.returns import Machines
+    from kerasbench.runs.resume import to_name_again
 
     show(results, as_json)
     if isinstance(results, Machines):
@@ -151,15 +150,17 @@ def _finish(results: "Results", as_json: bool) -> int:
         print(f"plot: {drawn.plot}", file=sys.stderr)
     record = drawn.findings.record
     if record.unfinished:
-        python, config = (f"--python={program}" for program in results.python), record.config
-        _say_how_to_go_on(drawn.data.parent, config.scenarios, config.model_config, config.options, *python)
+        again = to_name_again(record.config.scenarios, record.config.model_config, record.config.options)
+        _say_how_to_go_on(drawn.data.parent, again, *(f"--python={program}" for program in results.python))
         return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
     return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.findings.summary.failures else EXIT_OK
 
 
 def finish_machines(machines: "Machines") -> int:
+    from kerasbench.plan.configure import options_of
     from kerasbench.protocol.requests import ModelConfig
     from kerasbench.results.run import INTERRUPTED
+    from kerasbench.runs.resume import to_name_again
 
     for name, file in machines.data.items():
         print(f"{name}: {file}", file=sys.stderr)
@@ -173,20 +174,13 @@ def finish_machines(machines: "Machines") -> int:
         options += [f"--python={python}" for python in dict.fromkeys([*named, *machines.interpreters])]
         # By what was asked here: a machine's record says of itself what it likes.
         config = ModelConfig(custom=asked.custom, trust=asked.trust)
-        from kerasbench.plan.configure import options_of
-
-        _say_how_to_go_on(Path(asked.results), asked.scenarios, config, options_of(asked), *options)
+        _say_how_to_go_on(Path(asked.results), to_name_again(asked.scenarios, config, options_of(asked)), *options)
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED
     failures = any(brief.summary.failures for brief in machines.briefs)
     return EXIT_FAILED if machines.failed or failures else EXIT_OK
 
 
-def _say_how_to_go_on(
-    results: Path, scenarios: Sequence[str], config: "ModelConfig", columns: "Sequence[Options]", *options: str
-) -> None:
-    from kerasbench.runs.resume import to_name_again
-
+def _say_how_to_go_on(results: Path, again: str, *options: str) -> None:
     words = shlex.join(["run", "--resume", "--results", str(results), *options])
-    again = to_name_again(scenarios, config, columns)
     print(f"to continue: python -m kerasbench {words} {again}".rstrip(), file=sys.stderr)

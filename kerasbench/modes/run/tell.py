@@ -84,7 +84,6 @@ class Tells(Teller):
 
 
 def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
-    """Yield the rows in which columns compete, with the fastest."""
     for row, ranking in findings.summary.ranked:
         if ranking.fastest is not None and not row.origin.config.paired:
             yield row, ranking, ranking.fastest
