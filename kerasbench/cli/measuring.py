@@ -21,6 +21,9 @@ OPTIONAL_SCENARIOS = Argument("scenario", "[SCENARIO]...", f"{CHOICE} Default: t
 # The rows of a live model, which another machine has sent with it: nobody types them.
 ROWS = Option("--rows FILE", MACHINES, "", default="", hidden=True)
 SAMPLES = Option("--samples N", MACHINES, "", default=0, hidden=True)
+FORMS = "A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or requirements: 'keras==3.14.*'."
+HEAD = Argument("head", "HEAD", "What to compare with BASE; same forms.")
+BETWEEN = "As for versus. With two, all versions between them are candidates."
 
 
 @command(RUN, OPTIONAL_SCENARIOS, ROWS, SAMPLES, EVENTS, as_json())
@@ -67,10 +70,6 @@ def soak(**given: Any) -> int:
     return _measure(SOAK, **given)
 
 
-FORMS = "A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or requirements: 'keras==3.14.*'."
-HEAD = Argument("head", "HEAD", "What to compare with BASE; same forms.")
-
-
 @command(VERSUS, Argument("base", "BASE", FORMS), HEAD, FAIL_ON, EVENTS, as_json())
 def versus(**given: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
@@ -79,9 +78,6 @@ def versus(**given: Any) -> int:
     backend's interpreter, which is made anew each time.
     """
     return _measure(VERSUS, **given)
-
-
-BETWEEN = "As for versus. With two, all versions between them are candidates."
 
 
 @command(BISECT, Argument("versions", "GOOD [BETWEEN]... BAD", BETWEEN), as_json())

@@ -50,6 +50,7 @@ create      kerasbench env create --backend torch --locked --force  # rebuild it
 
 ARGUMENTS, GENERAL = "Arguments", "Options"
 OPTIONS = (ARGUMENTS, *GROUPS, GENERAL)
+Act = Callable[..., int]
 
 
 class Option(click.Option):
@@ -130,9 +131,6 @@ class ByPurpose(click.Command):
         with formatter.section("Examples"):
             for line in examples_of(ctx.info_name or ""):
                 formatter.write(f"  {line}\n")
-
-
-Act = Callable[..., int]
 
 
 def command(name: str, *parameters: click.Parameter) -> Callable[[Act], ByPurpose]:

@@ -27,6 +27,8 @@ from kerasbench.results.run import Run, Trial
 from kerasbench.scenario import is_named, is_saved
 from kerasbench.text import count
 
+LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
+
 
 class Unbroken:
     """A stream that drops what it cannot write: a terminal that was closed is no reason to end a run."""
@@ -239,9 +241,6 @@ class MachinesProgress(Progress):
         if host not in self._lines:
             self._lines[host] = self.add_task("", total=None, host=host)
         self.update(self._lines[host], description=line, refresh=True)
-
-
-LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
 
 
 def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: float) -> str:

@@ -12,6 +12,9 @@ if TYPE_CHECKING:  # ``list`` draws a table without what computes
 
 MOST_TICKS = 7
 TORN = 8.0  # times the fastest: a longer bar is torn, and its number says how long it is
+LEAST_RATIO = 10.0  # of an axis' ends: a single value needs neighbours to be read off
+LINEAR_ROOM, LEAST_ROOM = 0.1, 0.02  # of what is drawn, and of its largest value
+LEAST_MARGIN = 1.25  # a factor between what is drawn and the end of the axis
 
 
 @dataclass(frozen=True)
@@ -117,11 +120,6 @@ class Crossover(NamedTuple):
     at: float
     interval: tuple[float, float] | None
     text: str
-
-
-LEAST_RATIO = 10.0  # of an axis' ends: a single value needs neighbours to be read off
-LINEAR_ROOM, LEAST_ROOM = 0.1, 0.02  # of what is drawn, and of its largest value
-LEAST_MARGIN = 1.25  # a factor between what is drawn and the end of the axis
 
 
 class Panel(NamedTuple):
