@@ -12,10 +12,8 @@ from kerasbench.errors import ResultsError, UsageError
 from kerasbench.keywords import Numbers, Words
 from kerasbench.modes import known
 from kerasbench.modes.versus import bisect as searches
-from kerasbench.modes.versus.bisect import case_of
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
-from kerasbench.pages import series
-from kerasbench.pages.several import MachineBrief
+from kerasbench.pages import series, several
 from kerasbench.plan import live
 from kerasbench.report.words import times
 from kerasbench.results import store
@@ -154,7 +152,7 @@ def bisect(
             say(f"bisect: interrupted while it measured {listed[index]} ({tables})")
             raise KeyboardInterrupt
         (compared,) = measured.versus
-        tried = searches.probe_of(index, compared, case_of(first) if first else None)
+        tried = searches.probe_of(index, compared, searches.case_of(first) if first else None)
         if tried.ratio and tables:
             say(f"bisect: {listed[index]} takes {times(tried.ratio)} as long as {listed[0]} ({tables})")
         first = first or tried.contrast
@@ -244,7 +242,7 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
         saved = save_report(store.load(kept.data), kept)  # one at a time: those of a hundred do not fit into memory
         if saved.unsaved:
             failed[host] = "; ".join(filter(None, [failed.get(host), saved.unsaved]))
-        briefs.append(MachineBrief.of(host, saved.findings))
+        briefs.append(several.MachineBrief.of(host, saved.findings))
     unfinished = [remote for remote in remotes if remote.unfinished]
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
     files = {host: kept.data for host, kept in stores.items()}

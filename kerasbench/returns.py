@@ -18,10 +18,8 @@ from kerasbench.modes.explain.breakdown import StepBreakdown, explained
 from kerasbench.modes.fastest.race import Race
 from kerasbench.modes.fastest.tell import races
 from kerasbench.modes.soak.trend import Soak, soaks
-from kerasbench.modes.versus import search
+from kerasbench.modes.versus import bisect, pairs, search
 from kerasbench.modes.versus import tell as of_versions
-from kerasbench.modes.versus.bisect import Bisection, SearchOutcome, case_of
-from kerasbench.modes.versus.pairs import Versus, require_decided, versions
 from kerasbench.names import EXPLAIN, FASTEST, SOAK, VERSUS
 from kerasbench.pages import data, html, page, several
 from kerasbench.pages.files import SavedReport
@@ -37,8 +35,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 PlainRow = dict[str, Any]  # by the names of its columns
-CASE = ("scenario", "workload", "backend", "device", "options")
-CHANGE = (*CASE, "old", "new", "ratio", "low", "high", "verdict", "why")
+CHANGE = (*of_versions.CASE, "old", "new", "ratio", "low", "high", "verdict", "why")
 
 
 class Shown:
@@ -152,14 +149,14 @@ class Versions(Results):
     columns = of_versions.COLUMNS
 
     @property
-    def versus(self) -> list[Versus]:
+    def versus(self) -> list[pairs.Versus]:
         """Every result of base and head with its ratio and verdict, for each pair of labels."""
-        return versions(self.findings)
+        return pairs.versions(self.findings)
 
     @property
     def regressions(self) -> list[str]:
         """What is clearly worse, or fails with the head alone; raises Undecided where nothing could be judged."""
-        require_decided(self.versus)
+        pairs.require_decided(self.versus)
         return [line for compared in self.versus for line in of_versions.worse(compared)]
 
     def _rows(self) -> Iterable[Iterable[object]]:
@@ -198,25 +195,23 @@ class Compared(Tabled):
     def _rows(self) -> Iterable[Iterable[object]]:
         for change in self.changes:
             case, ratio = change.case, change.contrast.ratio
-            yield (
-                *(case.scenario, case.workload, case.column.backend, case.column.device, change.case.options.label),
-                *(change.old.value, change.new.value, ratio.value, ratio.low, ratio.high),
-                *(change.contrast.verdict, change.contrast.why),
-            )
+            of_case = (case.scenario, case.workload, case.column.backend, case.column.device, case.options.label)
+            numbers = (change.old.value, change.new.value, ratio.value, ratio.low, ratio.high)
+            yield (*of_case, *numbers, change.contrast.verdict, change.contrast.why)
 
 
 @dataclass(frozen=True, repr=False)
 class Bisected(Shown):
     """How a search for a version ended: ``bisection`` has its probes, ``version`` the first slow one."""
 
-    bisection: Bisection
+    bisection: bisect.Bisection
     versions: list[str]
     followed: Contrast | None = None  # the first ratio of the workload and the configuration that were followed
 
     @property
     def version(self) -> str | None:
         """The first slow version; None if none is slow, or if it is undecided."""
-        return self.versions[self.bisection.slow] if self.bisection.outcome is SearchOutcome.FOUND else None
+        return self.versions[self.bisection.slow] if self.bisection.outcome is bisect.SearchOutcome.FOUND else None
 
     def to_data(self) -> PlainRow:
         case = self.followed.under.row.key(self.followed.under.column.paired) if self.followed else None
@@ -224,7 +219,7 @@ class Bisected(Shown):
 
     @property
     def page(self) -> Page:
-        case = " ".join(case_of(self.followed)) if self.followed else ""
+        case = " ".join(bisect.case_of(self.followed)) if self.followed else ""
         return search.bisected(self.bisection, self.versions, case)
 
     def __repr__(self) -> str:

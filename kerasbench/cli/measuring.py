@@ -13,8 +13,6 @@ from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRE
 from kerasbench.names import BISECT, CHOICE, EXPLAIN, FASTEST, MACHINES, RUN, SOAK, SWEEP, VERSUS
 
 if TYPE_CHECKING:
-    from kerasbench.protocol.columns import Options
-    from kerasbench.protocol.requests import ModelConfig
     from kerasbench.returns import Machines, Results
     from kerasbench.settings import Settings
 
@@ -23,6 +21,9 @@ OPTIONAL_SCENARIOS = Argument("scenario", "[SCENARIO]...", f"{CHOICE} Default: t
 # The rows of a live model, which another machine has sent with it: nobody types them.
 ROWS = Option("--rows FILE", MACHINES, "", default="", hidden=True)
 SAMPLES = Option("--samples N", MACHINES, "", default=0, hidden=True)
+FORMS = "A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or requirements: 'keras==3.14.*'."
+HEAD = Argument("head", "HEAD", "What to compare with BASE; same forms.")
+BETWEEN = "As for versus. With two, all versions between them are candidates."
 
 
 @command(RUN, OPTIONAL_SCENARIOS, ROWS, SAMPLES, EVENTS, as_json())
@@ -69,10 +70,6 @@ def soak(**given: Any) -> int:
     return _measure(SOAK, **given)
 
 
-FORMS = "A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or requirements: 'keras==3.14.*'."
-HEAD = Argument("head", "HEAD", "What to compare with BASE; same forms.")
-
-
 @command(VERSUS, Argument("base", "BASE", FORMS), HEAD, FAIL_ON, EVENTS, as_json())
 def versus(**given: Any) -> int:
     """Compare two versions of Keras or of a backend side by side: what became faster or slower?
@@ -81,9 +78,6 @@ def versus(**given: Any) -> int:
     backend's interpreter, which is made anew each time.
     """
     return _measure(VERSUS, **given)
-
-
-BETWEEN = "As for versus. With two, all versions between them are candidates."
 
 
 @command(BISECT, Argument("versions", "GOOD [BETWEEN]... BAD", BETWEEN), as_json())
@@ -139,6 +133,7 @@ def gated(results: "Results", code: int) -> int:
 
 def _finish(results: "Results", as_json: bool) -> int:
     from kerasbench.returns import Machines
+    from kerasbench.runs.resume import to_name_again
 
     show(results, as_json)
     if isinstance(results, Machines):
@@ -151,15 +146,17 @@ def _finish(results: "Results", as_json: bool) -> int:
         print(f"plot: {drawn.plot}", file=sys.stderr)
     record = drawn.findings.record
     if record.unfinished:
-        python, config = (f"--python={program}" for program in results.python), record.config
-        _say_how_to_go_on(drawn.data.parent, config.scenarios, config.model_config, config.options, *python)
+        again = to_name_again(record.config.scenarios, record.config.model_config, record.config.options)
+        _say_how_to_go_on(drawn.data.parent, again, *(f"--python={program}" for program in results.python))
         return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
     return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.findings.summary.failures else EXIT_OK
 
 
 def finish_machines(machines: "Machines") -> int:
+    from kerasbench.plan.configure import options_of
     from kerasbench.protocol.requests import ModelConfig
     from kerasbench.results.run import INTERRUPTED
+    from kerasbench.runs.resume import to_name_again
 
     for name, file in machines.data.items():
         print(f"{name}: {file}", file=sys.stderr)
@@ -173,20 +170,13 @@ def finish_machines(machines: "Machines") -> int:
         options += [f"--python={python}" for python in dict.fromkeys([*named, *machines.interpreters])]
         # By what was asked here: a machine's record says of itself what it likes.
         config = ModelConfig(custom=asked.custom, trust=asked.trust)
-        from kerasbench.plan.configure import options_of
-
-        _say_how_to_go_on(Path(asked.results), asked.scenarios, config, options_of(asked), *options)
+        _say_how_to_go_on(Path(asked.results), to_name_again(asked.scenarios, config, options_of(asked)), *options)
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED
     failures = any(brief.summary.failures for brief in machines.briefs)
     return EXIT_FAILED if machines.failed or failures else EXIT_OK
 
 
-def _say_how_to_go_on(
-    results: Path, scenarios: Sequence[str], config: "ModelConfig", columns: "Sequence[Options]", *options: str
-) -> None:
-    from kerasbench.runs.resume import to_name_again
-
+def _say_how_to_go_on(results: Path, again: str, *options: str) -> None:
     words = shlex.join(["run", "--resume", "--results", str(results), *options])
-    again = to_name_again(scenarios, config, columns)
     print(f"to continue: python -m kerasbench {words} {again}".rstrip(), file=sys.stderr)

@@ -50,6 +50,7 @@ create      kerasbench env create --backend torch --locked --force  # rebuild it
 
 ARGUMENTS, GENERAL = "Arguments", "Options"
 OPTIONS = (ARGUMENTS, *GROUPS, GENERAL)
+Act = Callable[..., int]
 
 
 class Option(click.Option):
@@ -132,9 +133,6 @@ class ByPurpose(click.Command):
                 formatter.write(f"  {line}\n")
 
 
-Act = Callable[..., int]
-
-
 def command(name: str, *parameters: click.Parameter) -> Callable[[Act], ByPurpose]:
     """Make a command of a function, whose docstring is its help, and of the settings that it takes."""
     return lambda act: ByPurpose(
@@ -170,10 +168,8 @@ class CommandGroup(ByPurpose, click.Group):
         names = [*self.commands, *(file.stem for file in catalog.builtin_files())]
         nearest = difflib.get_close_matches(cmd_name, names, n=3)
         guess = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
-        raise UsageError(
-            f"{cmd_name!r} is neither a command nor a scenario{guess} (commands: kerasbench --help; scenarios: "
-            "kerasbench list; a file of your own must end in .py or .keras)"
-        )
+        where = "commands: kerasbench --help; scenarios: kerasbench list; a file of your own must end in .py or .keras"
+        raise UsageError(f"{cmd_name!r} is neither a command nor a scenario{guess} ({where})")
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         completions = super().shell_complete(ctx, incomplete)

@@ -31,18 +31,14 @@ def print_json(data: object, ensure_ascii: bool = True) -> None:
 def as_table(entries: Sequence["Entry"]) -> str:
     from kerasbench.report.markdown import draw_table, escape
 
-    rows = [
-        [
-            entry.suite,
-            escape(label(entry.name, workload.name)),
-            NOTHING if workload.parameters is None else f"{workload.parameters:,}",
-            *(f"{count:,}" for count in (workload.batch, workload.steps, workload.epochs)),
-            NOTHING if workload.operations is None else operations(workload.operations),
-            escape(entry.description.title + (" For a GPU." if workload.large else "")),
-        ]
-        for entry in entries
-        for workload in entry.description.workloads
-    ]
+    rows = []
+    for entry in entries:
+        for workload in entry.description.workloads:
+            numbers = (workload.parameters, workload.batch, workload.steps, workload.epochs)
+            counts = [NOTHING if number is None else f"{number:,}" for number in numbers]
+            counts.append(NOTHING if workload.operations is None else operations(workload.operations))
+            what = entry.description.title + (" For a GPU." if workload.large else "")
+            rows.append([entry.suite, escape(label(entry.name, workload.name)), *counts, escape(what)])
     return draw_table(HEADERS, rows)
 
 

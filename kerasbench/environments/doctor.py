@@ -205,12 +205,8 @@ def nvidia_cards(facts: Facts) -> Iterator[Finding]:
         yield WARNING, cause, pip(sys.executable, nvidia.PACKAGE), True
     elif "NVIDIA" in machine.makers and not machine.cards:
         cause = "there is an NVIDIA GPU, but no driver lists it: the driver is not installed or not loaded"
-        yield (
-            WARNING,
-            cause,
-            f"install NVIDIA's driver, version {nvidia.OLDEST_DRIVER[13]} or newer, and restart",
-            False,
-        )
+        remedy = f"install NVIDIA's driver, version {nvidia.OLDEST_DRIVER[13]} or newer, and restart"
+        yield WARNING, cause, remedy, False
     # CUDA takes the list up to the first name that means no device.
     shown = len(list(takewhile(lambda name: name.strip() not in ("", "-1"), (visible or "").split(","))))
     if visible is not None and shown < len(machine.cards):

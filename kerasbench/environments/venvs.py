@@ -30,6 +30,10 @@ from kerasbench.protocol.messages import Inventory
 KERAS = ("keras>=3.12", "numpy>=1.26")
 CPU_BUILD = "+cpu"  # at the end of the version of torch's CPU build for Linux, which has an index of its own
 NEWEST_PYTHON = {"tensorflow": (3, 13)}  # where 2.21 ends; the others have wheels for each new one
+PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")  # one of them makes a folder a checkout that can be installed
+ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*://\S+")  # git+https://, https://, file://
+INSIDE = re.compile(r"\s*(===|[=~!<>]=|[<>@,;])\s*")  # blanks around these are inside a requirement
+UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")  # for a label
 
 
 @dataclass(frozen=True)
@@ -181,12 +185,6 @@ def release(version: str) -> Version:
     """Return the numbers that a version begins with: (2, 13, 0) of ``2.13.0+cpu``; empty for other words."""
     numbers = re.match(r"\d+(\.\d+)*", version)
     return tuple(int(number) for number in numbers[0].split(".")) if numbers else ()
-
-
-PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")  # one of them makes a folder a checkout that can be installed
-ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*://\S+")  # git+https://, https://, file://
-INSIDE = re.compile(r"\s*(===|[=~!<>]=|[<>@,;])\s*")  # blanks around these are inside a requirement
-UNFIT = re.compile(r"[^A-Za-z0-9._+-]+")  # for a label
 
 
 def parse(text: str) -> str:

@@ -14,17 +14,10 @@ MIG = "MIG-"  # how the UUID of a slice of a card begins; a card's own begins wi
 # As in nvml.h: nvmlComputeMode_t, nvmlClockType_t, nvmlTemperatureSensors_t and nvmlClocksEventReason*.
 EXCLUSIVE_PROCESS = 3
 CLOCK_SM, TEMPERATURE_GPU = 1, 0
-REASONS = {
-    0x1: "gpu_idle",
-    0x2: "applications_clocks_setting",
-    0x4: "sw_power_cap",
-    0x8: "hw_slowdown",
-    0x10: "sync_boost",
-    0x20: "sw_thermal_slowdown",
-    0x40: "hw_thermal_slowdown",
-    0x80: "hw_power_brake_slowdown",
-    0x100: "display_clock_setting",
-}
+REASONS = """
+    gpu_idle applications_clocks_setting sw_power_cap hw_slowdown sync_boost sw_thermal_slowdown hw_thermal_slowdown
+    hw_power_brake_slowdown display_clock_setting
+"""  # from the lowest bit on
 # Heat or the power supply slows the GPU down; the power cap is left out, it holds whenever a big GPU is busy.
 THERMAL_REASONS = frozenset({"hw_slowdown", "sw_thermal_slowdown", "hw_thermal_slowdown", "hw_power_brake_slowdown"})
 # The oldest driver of each CUDA major version, the newest first (CUDA Toolkit release notes, minimum driver versions).
@@ -84,7 +77,6 @@ def cuda_of(cards: Sequence[Card]) -> int | None:
 
 @contextmanager
 def watch(name: str) -> Iterator[Watched]:
-    """Sample a GPU once a second meanwhile, in a thread."""
     with _device(name) as (ask, device):
         if device is None:
             yield Watched()
@@ -205,4 +197,5 @@ def _sample(ask: Ask, card: Any) -> Sample | None:
     temperature = ask("nvmlDeviceGetTemperature", card, TEMPERATURE_GPU)
     if (clock, mask, temperature) == (None, None, None):
         return None
-    return Sample(clock, [reason for bit, reason in REASONS.items() if (mask or 0) & bit], temperature)
+    reasons = [reason for bit, reason in enumerate(REASONS.split()) if (mask or 0) >> bit & 1]
+    return Sample(clock, reasons, temperature)

@@ -3,8 +3,6 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from msgspec import structs
-
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.findings import Findings
@@ -14,8 +12,7 @@ from kerasbench.modes import known
 from kerasbench.pages.series import Series, versions_at
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.report import document
-from kerasbench.report.data import configuration, failures, like, of_key, ratio, result, results
-from kerasbench.report.document import Document, Failed, Ratio
+from kerasbench.report.data import configuration, failures, like, of_key, of_row, ratio, result, results
 from kerasbench.report.kinds import grouped
 from kerasbench.results.run import Run
 from kerasbench.text import count
@@ -23,9 +20,9 @@ from kerasbench.text import count
 COMPARE, HISTORY = "compare", "history"
 
 
-def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None) -> Document:
+def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None) -> document.Document:
     where = str(file) if file else None
-    whole = Document(
+    whole = document.Document(
         command=findings.mode,
         machine=like(document.MachineData, findings.record.machine),
         runs=[like(document.RunFacts, run, rounds=run.rounds_completed, result_file=where) for run in records],
@@ -39,9 +36,9 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
     return whole
 
 
-def _ratios(findings: Findings) -> list[Ratio]:
+def _ratios(findings: Findings) -> list[document.Ratio]:
     """Return each pair once: with its verdict, where it has one."""
-    ratios: dict[tuple[CaseKey, Column, str], Ratio] = {}
+    ratios: dict[tuple[CaseKey, Column, str], document.Ratio] = {}
     for contrast, more in (told for teller in known.tellers(findings) for told in teller.contrasts(findings)):
         key = (contrast.over.key, contrast.under.column, contrast.metric)
         if key not in ratios or ratios[key].verdict is None:
@@ -49,38 +46,31 @@ def _ratios(findings: Findings) -> list[Ratio]:
     return list(ratios.values())
 
 
-def of_comparison(comparison: RunComparison, old: str, new: str) -> Document:
+def of_comparison(comparison: RunComparison, old: str, new: str) -> document.Document:
     sides, ratios = [], []
     for change in comparison.changes:
         contrast = change.contrast
         for side, value in ((old, change.old), (new, change.new)):
             sides.append(result(of_key(change.case), contrast.metric, value, side=side))
         ratios.append(ratio(contrast, why_no_verdict=contrast.why))
-    failed = [like(Failed, failure, **of_key(case)) for case, failure in comparison.failed]
-    return Document(command=COMPARE, results=sides, ratios=ratios, failures=failed)
+    failed = [like(document.Failed, failure, **of_key(case)) for case, failure in comparison.failed]
+    return document.Document(command=COMPARE, results=sides, ratios=ratios, failures=failed)
 
 
-def of_sides(summaries: Sequence[tuple[str, Summary]]) -> Document:
-    return Document(
-        command=COMPARE,
-        results=[number for name, summary in summaries for number in results(summary, name)],
-        failures=[failure for _, summary in summaries for failure in failures(summary)],
-    )
+def of_sides(summaries: Sequence[tuple[str, Summary]]) -> document.Document:
+    numbers = [number for name, summary in summaries for number in results(summary, name)]
+    failed = [failure for _, summary in summaries for failure in failures(summary)]
+    return document.Document(command=COMPARE, results=numbers, failures=failed)
 
 
-def of_history(history: Sequence[Series]) -> Document:
-    points = [
-        document.HistoricRatio(
-            **structs.asdict(ratio(contrast)),
-            started=contrast.over.row.run,
-            commit=contrast.over.row.origin.commit,
-            versions=versions_at(contrast),
-            machine=series.machine,
-        )
-        for series in history
-        for contrast in series.points
-    ]
-    return Document(command=HISTORY, history=points)
+def of_history(history: Sequence[Series]) -> document.Document:
+    points = []
+    for series in history:
+        for contrast in series.points:
+            row, more = contrast.over.row, {"machine": series.machine, "versions": versions_at(contrast)}
+            of_run = {"started": row.run, "commit": row.origin.commit}
+            points.append(like(document.HistoricRatio, ratio(contrast), **of_run, **more))
+    return document.Document(command=HISTORY, history=points)
 
 
 def _warnings(findings: Findings) -> Iterator[document.Warned]:
@@ -102,14 +92,8 @@ def _warnings(findings: Findings) -> Iterator[document.Warned]:
 
 def _warned(kind: str, row: Row | None, columns: Iterable[Column], detail: str) -> document.Warned:
     known = WarningKind(kind) if kind in set(WarningKind) else None  # none in a file that another version wrote
-    return document.Warned(
-        kind=kind,
-        scenario=row.scenario.name if row else None,
-        workload=row.workload.name if row else None,
-        batch_size=row.size.batch if row and row.size else None,
-        width=row.size.width if row and row.size else None,
-        configurations=[configuration(column) for column in columns],
-        meaning=known.meaning if known else kind,
-        detail=detail,
-        remedy=known.remedy if known else "",
-    )
+    meaning, remedy = (known.meaning, known.remedy) if known else (kind, "")
+    of_all = dict.fromkeys(("scenario", "workload", "batch_size", "width"))
+    place = of_row(row.scenario.name, row.workload.name, row.size) if row else of_all
+    on = [configuration(column) for column in columns]
+    return document.Warned(**place, kind=kind, configurations=on, meaning=meaning, detail=detail, remedy=remedy)

@@ -33,6 +33,11 @@ from kerasbench.text import MADE, blanked
 INDEX = "README.md"
 CHART = ".svg"  # of the file with a page's chart
 MARKER = re.compile(r"(<!-- tables of (\S+\.json(?: \S+\.json)*): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
+EXPLANATION = (
+    "Each line links to one run: a plain run before an explanation, default settings before others, then the newest. "
+    "Comparisons of versions have no line: they are under All runs. Made by `python -m kerasbench report` from the "
+    "result files in this folder; do not edit."
+)
 
 
 @dataclass(frozen=True)
@@ -115,13 +120,6 @@ def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
         if place.is_dir():
             parts += machines[identity].drawn(Findings.of(merged[0]) if merged else None, place, pages)
     return pages | ({place / INDEX: "\n\n".join([*parts, MADE]) + "\n"} if place.is_dir() else {})
-
-
-EXPLANATION = (
-    "Each line links to one run: a plain run before an explanation, default settings before others, then the newest. "
-    "Comparisons of versions have no line: they are under All runs. Made by `python -m kerasbench report` from the "
-    "result files in this folder; do not edit."
-)
 
 
 def plain(record: Run) -> Iterator[Run]:

@@ -20,15 +20,12 @@ CAPTION = "Time of the first configuration relative to the second, in one run ea
 
 
 def page(history: Sequence[Series]) -> Page:
-    rows = [
-        [
-            *texts(series.label, _title(series), point.over.row.run),
-            *(Cell(_of(point, what)) for what in (KERAS, BACKEND, COMMIT)),
-            Cell(times(point.ratio), point.ratio.value),
-        ]
-        for series in history
-        for point in series.points
-    ]
+    rows = []
+    for series in history:
+        for point in series.points:
+            what = (_of(point, what) for what in (KERAS, BACKEND, COMMIT))
+            words = texts(series.label, _title(series), point.over.row.run, *what)
+            rows.append([*words, Cell(times(point.ratio), point.ratio.value)])
     columns = ["workload", "configuration", "run", "keras", "backend", "commit", "takes"]
     notes: list[Words] = [
         "Both times of a ratio are of one run, whose configurations took turns. Between two runs nothing is decided: "

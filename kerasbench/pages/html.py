@@ -28,9 +28,8 @@ TINTS = (1.03, 1.5, 3.0, 8.0)  # times the fastest: from each on a cell is darke
 
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
     several = len(machines) > 1
-    title = escaped(
-        f"kerasbench on {', '.join(name for name, _ in machines)}" if several else known.title(machines[0][1])
-    )
+    chips = ", ".join(name for name, _ in machines)
+    title = escaped(f"kerasbench on {chips}" if several else known.title(machines[0][1]))
     parts = [_machine(f"m{place}", *machine, several) for place, machine in enumerate(machines, start=1)]
     if several:
         together = side_by_side([(name, findings.summary) for name, findings in machines])

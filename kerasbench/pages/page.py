@@ -7,7 +7,6 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.modes import known
 from kerasbench.report import details, warnings
 from kerasbench.report.command import command
-from kerasbench.report.details import versions_of
 from kerasbench.report.sections import Page, Section, Strong, Typed, Words
 from kerasbench.report.teller import Builder
 from kerasbench.report.words import SPELLED, listed, seconds
@@ -33,32 +32,29 @@ def whole(findings: Findings) -> Page:
     same, apart = details.same_results(findings)
     advice = [words for teller in tellers for words in teller.advice(findings)]
     is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
-    sections = [
-        first,
-        *others,
-        *filter(None, [details.failures(findings)]),
-        *([warnings.section(cautions, advice, same)] if is_measured else []),
-        *filter(None, [warnings.more(cautions), apart]),
-        *(part for teller in tellers for part in teller.details(findings)),
-        details.how(findings),
-    ]
-    return Page(known.title(findings), sections)
+    to_know = warnings.section(cautions, advice, same) if is_measured else None
+    others += filter(None, [details.failures(findings), to_know, warnings.more(cautions), apart])
+    others += (part for teller in tellers for part in teller.details(findings))
+    return Page(known.title(findings), [first, *others, details.how(findings)])
 
 
 def head(findings: Findings) -> list[Words]:
     record = findings.record
-    machine, versions, started = record.machine, versions_of(record), f"{record.started[:16].replace('T', ' ')} UTC"
+    machine, versions, started = (
+        record.machine,
+        details.versions_of(record),
+        f"{record.started[:16].replace('T', ' ')} UTC",
+    )
     had = {package: listed(sorted(versions[package])) for package in PACKAGES if package in versions}
     named = [f"{SPELLED.get(package, package.capitalize())} {version}" for package, version in had.items()]
     kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
     cpus = count(machine.cores, "logical CPU") + (f" ({kinds})" if kinds else "")
     gpus = [gpu + (f" (driver {machine.driver})" if machine.driver else "") for gpu in machine.gpus] or ["no GPU"]
     hardware = ", ".join([cpus, whole_gib(machine.memory_bytes), *gpus, machine.system])
-    lines: list[Words] = [
-        [Strong(blanked(machine.chip)), f", {' · '.join(filter(None, [hardware, ', '.join(named)]))}"]
-    ]
+    parts = " · ".join(filter(None, [hardware, ", ".join(named)]))
+    where: Words = [Strong(blanked(machine.chip)), f", {parts}"]
     if isinstance(record, Merged) and record.runs > 1:
-        return [*lines, f"{record.runs} runs, the last of {started}"]
+        return [where, f"{record.runs} runs, the last of {started}"]
     took = ""
     with contextlib.suppress(ValueError):  # it has not finished, or its file says something else
         lasted_s = moment(record.finished) - moment(record.started)
@@ -71,4 +67,4 @@ def head(findings: Findings) -> list[Words]:
     sessions = "one session" if number < 2 else f"{number} sessions"
     teller = known.teller(record.config.mode)
     typed = command(record.config, teller.words(record.config), [*teller.rounds(record.config)])
-    return [*lines, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]
+    return [where, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]

@@ -38,11 +38,8 @@ def history(records: Sequence[Run]) -> list[Series]:
     A column is compared with that of its row which most runs have; in a comparison of versions the head, with the base.
     """
     machines = grouped((record.machine.identity, record) for record in distinct(records))
-    return [
-        series
-        for runs in machines.values()
-        for series in _of_machine(runs, runs[0].machine.title if len(machines) > 1 else "")
-    ]
+    named = [(runs, runs[0].machine.title if len(machines) > 1 else "") for runs in machines.values()]
+    return [series for runs, machine in named for series in _of_machine(runs, machine)]
 
 
 def _of_machine(records: Sequence[Run], machine: str) -> list[Series]:
@@ -79,11 +76,8 @@ def _names(contrast: Contrast) -> tuple[str, str, str, str]:
 def _measured(row: Row) -> list[Column]:
     if row.origin.config.paired or row.origin.agenda.in_full:
         return []
-    return [
-        column
-        for column, case in row.cases.items()
-        if variants.competes(column) and case.failure is None and case.trials
-    ]
+    known = [column for column, case in row.cases.items() if case.failure is None and case.trials]
+    return list(filter(variants.competes, known))
 
 
 def versions_at(point: Contrast) -> dict[str, str]:

@@ -60,11 +60,9 @@ def sentences(comparison: RunComparison) -> list[str]:
     shared = f"{count(len(comparison.changes), 'case')} measured on both sides"
     lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
     lines += [f"Not judged: {count(cases, 'case')}: {why}." for why, cases in comparison.unjudged.items()]
-    lines += [
-        f"{case_name(change.case)} takes {multiple(change.contrast.ratio.value)} as long as before."
-        for change in comparison.changes
-        if change.contrast.verdict is Verdict.SLOWER
-    ]
+    for change in comparison.changes:
+        if change.contrast.verdict is Verdict.SLOWER:
+            lines.append(f"{case_name(change.case)} takes {multiple(change.contrast.ratio.value)} as long as before.")
     return [*lines, *(f"{case_name(case)} fails now: {failure.cause}" for case, failure in comparison.failed)]
 
 

@@ -12,6 +12,7 @@ import psutil
 
 MARK = "KERASBENCH_CHILD"  # in the environment of a child and of all that it starts, wherever that goes
 SWEEPS = 3  # what a sweep has missed because it was just being forked, the next one finds
+GUARDIAN = Path(__file__).with_name("guardian.py")
 
 
 def send(group: int, number: signal.Signals) -> None:
@@ -45,9 +46,6 @@ def sweep(mark: str) -> None:
                     killed = True
         if not killed:
             return
-
-
-GUARDIAN = Path(__file__).with_name("guardian.py")
 
 
 @contextmanager

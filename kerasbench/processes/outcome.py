@@ -17,6 +17,12 @@ from kerasbench.protocol.requests import ProtocolKind
 from kerasbench.protocol.stages import AGENDAS
 from kerasbench.text import printable, size
 
+TIMES_THE_FIRST = 10.0  # a case's later trial that takes so much longer hangs, even on a busy machine
+LEAST_TIMEOUT_S = 60.0  # what takes seconds may still meet a cold disk
+COMPILE_S = 240.0  # of a first step without a --timeout: torch takes up to a minute on two cores
+TIMES_AS_LONG = 10.0  # as its slices, in which a long trial's time is counted: short epochs have taken more than three
+LAST_LINES = 40  # of what a child printed: a traceback
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -28,13 +34,6 @@ class Outcome:
     failure: Failure | None = None
     started_alone: bool = True  # no other child ran until it could be measured
     had_turn: bool = False  # it got as far as to be measured
-
-
-TIMES_THE_FIRST = 10.0  # a case's later trial that takes so much longer hangs, even on a busy machine
-LEAST_TIMEOUT_S = 60.0  # what takes seconds may still meet a cold disk
-COMPILE_S = 240.0  # of a first step without a --timeout: torch takes up to a minute on two cores
-TIMES_AS_LONG = 10.0  # as its slices, in which a long trial's time is counted: short epochs have taken more than three
-LAST_LINES = 40  # of what a child printed: a traceback
 
 
 def trial_limits(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from kerasbench import variants
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.estimates import Estimate, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary
@@ -14,7 +14,7 @@ from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts
 from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, grouped, has_one_step, ordered, relative, winner
-from kerasbench.report.sections import EMPTY, Bar, Cell, DotChart, Piece, Section, Strong, Table, Words
+from kerasbench.report.sections import EMPTY, Bar, Cell, DotChart, Piece, Section, Strong, Table, Words, number
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import Names, as_given, listed, multiple, names, span, timed_in, times, took, verb
 from kerasbench.text import NOTHING, blanked, count
@@ -68,11 +68,7 @@ def _in_rounds(rounds: int) -> str:
 
 
 def nothing_compared(summary: Summary, called: Names) -> str:
-    measured = [
-        (row, column, estimate)
-        for row, column, case in summary.cases
-        if not column.options.control and (estimate := case.estimate(row.headline)) is not None
-    ]
+    measured = [(row, *timed) for row in summary.rows for timed in _measured(row)]
     failed = f"{count(len(summary.failures), 'case')} failed" if summary.failures else ""
     if not measured:
         return f"Nothing was measured: {failed}" if failed else "Nothing was measured"
@@ -88,24 +84,22 @@ def sentences(findings: Findings) -> list[str]:
     called = names(findings.summary.columns)
     lines = []
     for row, ranking in ordered(findings.plain):
-        failed = [
-            f"{called[column]} failed ({CAUSES[case.failure.code]})"
-            for column, case in row.cases.items()
-            if case.failure is not None and not column.options.control
-        ]
+        failures = ((column, case.failure) for column, case in row.cases.items() if not column.options.control)
+        failed = [f"{called[column]} failed ({CAUSES[failure.code]})" for column, failure in failures if failure]
         said = "; ".join(filter(None, [_standing(row, ranking, called), *failed]))
         lines += [blanked(f"{row.label}: {said}.")] if said else []
     return lines
 
 
+def _measured(row: Row) -> list[tuple[Column, Estimate]]:
+    cases = [(column, case.estimate(row.headline)) for column, case in row.cases.items() if not column.options.control]
+    return [(column, estimate) for column, estimate in cases if estimate is not None]
+
+
 def _standing(row: Row, ranking: Ranking, called: Names) -> str:
     """Return ``JAX is fastest; PyTorch takes 3.3× (3.2–3.5) as long, TensorFlow 25× (24–27)``."""
     if ranking.fastest is None or not ranking.others:
-        return ", ".join(
-            f"{called[column]} takes {took(estimate, row.headline)}"
-            for column, case in row.cases.items()
-            if not column.options.control and (estimate := case.estimate(row.headline))
-        )
+        return ", ".join(f"{called[column]} takes {took(time, row.headline)}" for column, time in _measured(row))
     others = sorted(ranking.others, key=lambda contrast: contrast.ratio.value)
     first = called[ranking.fastest]
     if winner(ranking) is not None:
@@ -180,14 +174,11 @@ def section(findings: Findings, marks: Marks) -> Section | None:
         kinds.append(f"{kind}: {', '.join(wins) or 'undecided'}")
     is_short = len(kinds) < 2 or sum(map(len, among.values())) <= FEW
     intro: list[Words] = [] if is_short else [[Strong("Fastest by kind of model"), f": {'; '.join(kinds)}."]]
-    rows = [
-        [
-            Cell(f"{row.label} †" if has_one_step(row) else row.label),
-            Cell(f"{row.workload.batch:,}", row.workload.batch),
-            *(cell(row, ranking, column, marks) for column in summary.columns),
-        ]
-        for row, ranking in ranked
-    ]
+    rows = []
+    for row, ranking in ranked:
+        name = f"{row.label} †" if has_one_step(row) else row.label
+        cells = (cell(row, ranking, column, marks) for column in summary.columns)
+        rows.append([Cell(name), number(row.workload.batch), *cells])
     table = Table(["workload", "batch", *called.values()], rows)
     return Section("", intro, chart=charts.ratios(findings, title(findings)), table=table, notes=_caption(findings))
 

@@ -32,11 +32,8 @@ def looks(columns: Iterable[Column]) -> dict[Column, Look]:
 
 def looks_of(backends: Sequence[str]) -> list[Look]:
     known = LOOKS | dict(zip(sorted(set(backends) - set(LOOKS)), itertools.cycle(OTHER_LOOKS), strict=False))
-    before = [backends[:index].count(backend) for index, backend in enumerate(backends)]
-    return [
-        known[backend]._replace(opacity=max(PALEST, PALER**times_seen))
-        for backend, times_seen in zip(backends, before, strict=True)
-    ]
+    paled = [max(PALEST, PALER ** backends[:index].count(backend)) for index, backend in enumerate(backends)]
+    return [known[backend]._replace(opacity=opacity) for backend, opacity in zip(backends, paled, strict=True)]
 
 
 def where(record: Run) -> str:

@@ -10,7 +10,7 @@ from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate, Interval
 from kerasbench.analysis.metrics import BY_NAME, METRICS
 from kerasbench.analysis.summary import Summary
-from kerasbench.protocol.columns import CaseKey, Column
+from kerasbench.protocol.columns import CaseKey, Column, Size
 from kerasbench.report.document import Configuration, Failed, Ratio, Result
 
 T = TypeVar("T", bound=Struct)
@@ -26,14 +26,13 @@ def configuration(column: Column) -> Configuration:
     return Configuration(column.backend, column.device, dict(column.options.unsized))
 
 
+def of_row(scenario: str, workload: str, size: Size | None) -> dict[str, Any]:
+    batch, width = (size.batch, size.width) if size else (None, None)
+    return {"scenario": scenario, "workload": workload, "batch_size": batch, "width": width}
+
+
 def of_key(case: CaseKey) -> dict[str, Any]:
-    return {
-        "scenario": case.scenario,
-        "workload": case.workload,
-        "batch_size": case.size.batch if case.size else None,
-        "width": case.size.width if case.size else None,
-        "configuration": configuration(case.column),
-    }
+    return of_row(case.scenario, case.workload, case.size) | {"configuration": configuration(case.column)}
 
 
 def result(case: Mapping[str, Any], metric: str, estimate: Estimate | Interval, **more: Any) -> Result:

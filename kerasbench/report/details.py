@@ -108,16 +108,13 @@ def not_cold(summary: Summary) -> list[Words]:
     of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
     is_run = all(row.origin.config.ranks for row in summary.rows)
     how = "run without --quick" if is_run else "kerasbench run, without --quick"
-    return [
-        f"Start-up and first step{of_some} were not measured, because configurations started side by side. "
-        f"To measure them: {how}."
-    ]
+    why = "because configurations started side by side"
+    return [f"Start-up and first step{of_some} were not measured, {why}. To measure them: {how}."]
 
 
-def metric_table(
-    summary: Summary, title: str, metrics: Sequence[str], notes: Sequence[Words], needed: str
-) -> Section | None:
-    if not any(case.estimate(needed) for _, _, case in summary.cases):
+def metric_table(summary: Summary, title: str, metrics: Sequence[str], notes: Sequence[Words]) -> Section | None:
+    """Return a line for each metric of a workload; None where nobody has the first of them."""
+    if not any(case.estimate(metrics[0]) for _, _, case in summary.cases):
         return None
     rows = []
     for row, _ in ordered(summary):
@@ -143,12 +140,12 @@ def calls(findings: Findings) -> Section | None:
         "All ways returned the same outputs."
     ]
     metrics = [f"{called}_p50_ms" for called in CALLED] + ["compiled_call_first_ms"]
-    return metric_table(findings.plain, "Ways to predict (medians)", metrics, notes, needed="call_p50_ms")
+    return metric_table(findings.plain, "Ways to predict (medians)", metrics, notes)
 
 
 def published_epochs(findings: Findings) -> Section | None:
     notes = ["The first epoch, which compiles, is in the total and in the epoch."]
-    return metric_table(findings.plain, "All published epochs", PUBLISHED_METRICS, notes, needed="total_s")
+    return metric_table(findings.plain, "All published epochs", PUBLISHED_METRICS, notes)
 
 
 def beside_published(findings: Findings) -> Section | None:
@@ -181,9 +178,9 @@ def _side(side: PublishedSide | None, steps: int) -> Cell:
 
 def same_results(findings: Findings) -> tuple[Words, Section | None]:
     """Return one sentence on whether all backends computed the same, and a table where losses differ by over 1 %."""
-    apart = {}
+    apart, columns = {}, findings.plain.columns
     for row in findings.plain.rows:
-        losses = _values(row, [column for column in findings.plain.columns if variants.competes(column)], "final_loss")
+        losses = _values(row, filter(variants.competes, columns), "final_loss")
         if len({column.backend for column in losses}) > 1 and all(map(math.isfinite, losses.values())):
             apart[row.label] = (max(losses.values()) - min(losses.values())) / max(1e-9, *map(abs, losses.values()))
     if not apart:
@@ -196,15 +193,11 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
         if differ or any(failure.code is Code.PARITY for *_, failure in findings.summary.failures):
             return f"L{after}, of those that have numbers.", None
         return f"All backends computed the same: their l{after}.", None
-    rows = [
-        [Cell(row.label), *(value(row, column, "final_loss") for column in findings.plain.columns)]
-        for row in findings.plain.rows
-        if apart.get(row.label, 0.0) > SAME
-    ]
-    table = Table(["loss after the same steps", *names(findings.plain.columns).values()], rows)
-    notes = [
-        "From the same weights on the same batches. Rounding grows from step to step, most with batch normalisation."
-    ]
+    differing = [row for row in findings.plain.rows if apart.get(row.label, 0.0) > SAME]
+    rows = [[Cell(row.label), *(value(row, column, "final_loss") for column in columns)] for row in differing]
+    table = Table(["loss after the same steps", *names(columns).values()], rows)
+    rounding = "Rounding grows from step to step, most with batch normalisation."
+    notes = [f"From the same weights on the same batches. {rounding}"]
     title = f"Same results? Losses differ by more than {as_given(SAME)} on {count(len(rows), 'workload')}"
     return f"L{after}; the page lists them.", Section(title, table=table, notes=notes, folded=True)
 
@@ -277,7 +270,7 @@ def how(findings: Findings) -> Section:
     trials = [trial for trial in findings.record.trials if trial.measurement is not None]
     noisy = sum(bool(trial.noise) for trial in trials)
     title = f"How it was measured: settings in force, {noisy} of {count(len(trials), 'trial')} disturbed"
-    return Section(title, lines=[*_run(findings), *_noise(findings), *_settings(findings)], folded=True)
+    return Section(title, lines=[*_run(findings), *_conditions(findings)], folded=True)
 
 
 def _run(findings: Findings) -> Iterator[Words]:
@@ -308,10 +301,8 @@ def _run(findings: Findings) -> Iterator[Words]:
     if record.commit:
         yield f"Commit of the checkout in which it was started: {blanked(record.commit)[:SHORT]}."
     yield from _versions(record)
-    variables = _whose(
-        (", ".join(map("=".join, row.origin.config.keep_env.items())), row.label) for row in summary.rows
-    )
-    if variables:
+    kept = ((", ".join(map("=".join, row.origin.config.keep_env.items())), row.label) for row in summary.rows)
+    if variables := _whose(kept):
         yield f"Variables of the shell that were passed through (--keep-env): {variables}."
     recurrent = [
         f"{row.label} {column.label}: {way}"
@@ -322,7 +313,7 @@ def _run(findings: Findings) -> Iterator[Words]:
         yield f"Recurrent layers were computed by: {'; '.join(recurrent)}."
 
 
-def _noise(findings: Findings) -> Iterator[Words]:
+def _conditions(findings: Findings) -> Iterator[Words]:
     trials = findings.record.trials
     signals = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
     for name, had in signals.items():
@@ -330,9 +321,6 @@ def _noise(findings: Findings) -> Iterator[Words]:
         meaning = WarningKind(name).meaning if name in set(WarningKind) else name
         case = f"{trial.case.scenario} {trial.column.label}, round {trial.round}"
         yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(had), 'trial')}, for example {case}."
-
-
-def _settings(findings: Findings) -> Iterator[Words]:
     called, terms = names(findings.summary.columns), findings.summary.terms
     alike = grouped(("; ".join(terms[column]), called[column]) for column in terms if column in called)
     for in_force, configurations in alike.items():

@@ -25,8 +25,7 @@ KINDS = {  # of models, in the order of pages
 ONE_STEP = "one step per epoch †"
 
 
-def has_one_step(row: Row) -> bool:
-    """Tell whether an epoch is one step, so that its fixed cost is in that."""
+def has_one_step(row: Row) -> bool:  # which has the fixed cost of an epoch in it
     return row.workload.steps == 1 and verb([row]) == "trains" and row.size is None
 
 

@@ -27,6 +27,8 @@ from kerasbench.results.run import Run, Trial
 from kerasbench.scenario import is_named, is_saved
 from kerasbench.text import count
 
+LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
+
 
 class Unbroken:
     """A stream that drops what it cannot write: a terminal that was closed is no reason to end a run."""
@@ -60,15 +62,10 @@ class ConsoleProgress(Progress):
 
     def __init__(self, console: Console, sentences: Callable[[Findings], list[str]] = lambda findings: []) -> None:
         cropped = Column(no_wrap=True, overflow="crop")  # for "…" is a character that not every terminal has
-        super().__init__(
-            TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=cropped),
-            BarColumn(24),
-            TextColumn("{task.description}", markup=False, table_column=cropped),
-            console=console,
-            auto_refresh=False,
-            transient=True,
-            disable=not console.is_interactive,
-        )
+        done = TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=cropped)
+        columns = (done, BarColumn(24), TextColumn("{task.description}", markup=False, table_column=cropped))
+        is_plain = not console.is_interactive
+        super().__init__(*columns, console=console, auto_refresh=False, transient=True, disable=is_plain)
         self._sentences = sentences
         self._task = self.add_task("")  # one, whatever happens: a run may be interrupted before it has begun
         self._step: Progress | None = None
@@ -244,9 +241,6 @@ class MachinesProgress(Progress):
         if host not in self._lines:
             self._lines[host] = self.add_task("", total=None, host=host)
         self.update(self._lines[host], description=line, refresh=True)
-
-
-LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
 
 
 def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: float) -> str:

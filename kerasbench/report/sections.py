@@ -12,13 +12,14 @@ if TYPE_CHECKING:  # ``list`` draws a table without what computes
 
 MOST_TICKS = 7
 TORN = 8.0  # times the fastest: a longer bar is torn, and its number says how long it is
+LEAST_RATIO = 10.0  # of an axis' ends: a single value needs neighbours to be read off
+LINEAR_ROOM, LEAST_ROOM = 0.1, 0.02  # of what is drawn, and of its largest value
+LEAST_MARGIN = 1.25  # a factor between what is drawn and the end of the axis
 
 
 @dataclass(frozen=True)
 class Typed:
-    """What a reader types."""
-
-    text: str
+    text: str  # that a reader types
 
 
 @dataclass(frozen=True)
@@ -41,10 +42,8 @@ def inlines(words: Words) -> Sequence[Inline]:
 
 
 class Look(NamedTuple):
-    """How a configuration looks in every chart: told apart by its shape where there is no colour."""
-
     colour: str
-    shape: str = "square"  # or circle, triangle, diamond
+    shape: str = "square"  # or circle, triangle, diamond: tells apart where there is no colour
     opacity: float = 1.0
 
 
@@ -121,11 +120,6 @@ class Crossover(NamedTuple):
     at: float
     interval: tuple[float, float] | None
     text: str
-
-
-LEAST_RATIO = 10.0  # of an axis' ends: a single value needs neighbours to be read off
-LINEAR_ROOM, LEAST_ROOM = 0.1, 0.02  # of what is drawn, and of its largest value
-LEAST_MARGIN = 1.25  # a factor between what is drawn and the end of the axis
 
 
 class Panel(NamedTuple):

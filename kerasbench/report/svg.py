@@ -37,9 +37,7 @@ COLOURS = {
 
 
 class Part(NamedTuple):
-    """A piece of a chart over the whole width. ``label``: the workload that it is about, if it is about one."""
-
-    label: str
+    label: str  # the workload that it is about, if it is about one
     height: float
     shapes: Sequence[str]
 

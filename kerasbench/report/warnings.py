@@ -41,11 +41,8 @@ def cautions(findings: Findings) -> tuple[list[Words], Marks]:
 
 def section(cautions: Sequence[Words], advice: Sequence[Words], end: Words) -> Section:
     """Return the list above the fold. ``advice``: what a mode itself has to say before its answer is used."""
-    limits: Words = [
-        "They hold for this machine in this session; another machine has other ratios: ",
-        Link("Limitations", LIMITATIONS),
-        ".",
-    ]
+    here = "They hold for this machine in this session; another machine has other ratios: "
+    limits: Words = [here, Link("Limitations", LIMITATIONS), "."]
     return Section(TITLE, lines=[*advice, *cautions[:MOST], limits], end=end)
 
 

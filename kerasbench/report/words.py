@@ -15,6 +15,8 @@ Names = Mapping[Column, str]  # what sentences call each configuration
 DIGITS = 3
 WHOLE_BATCH = 100  # from here on a crossover is given to the sample
 LIMITATIONS = "../docs/limitations.md"  # seen from a folder of results in a checkout; the site has no address yet
+SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
+DEVICES = {CPU: "CPU", GPU: "GPU"}
 
 
 def three_digits(value: float) -> str:
@@ -102,10 +104,6 @@ def duration(ns: float) -> str:
 def whole_steps(steps: float) -> str:
     """Return ``78 steps`` for anything above 77, three digits of what is larger; the first step is always made."""
     return f"{three_digits(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
-
-
-SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
-DEVICES = {CPU: "CPU", GPU: "GPU"}
 
 
 def names(columns: Iterable[Column]) -> dict[Column, str]:

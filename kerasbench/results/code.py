@@ -33,11 +33,8 @@ FOLDERS = {
     "runs": "turns sizes",
     "host": "load",
 }
-EVERY_COLUMN = (
-    "scenario.py",
-    "datasets.py",
-    *(f"{folder}/{name}.py" for folder, names in FOLDERS.items() for name in names.split()),
-)
+IN_FOLDERS = [f"{folder}/{name}.py" for folder, names in FOLDERS.items() for name in names.split()]
+EVERY_COLUMN = ("scenario.py", "datasets.py", *IN_FOLDERS)
 BACKEND = "backends/{backend}.py"
 VARIANT = "variants/{}.py"  # by the name of the choice; and the files that it names
 HOOKS = {"variables", "before_import", "apply", "on_model", "ran_as"}  # of a variant, which measure

@@ -7,6 +7,9 @@ from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.results.run import Counted, Group, Origin, Run, ScenarioFacts
 
+Rank = tuple[bool, bool, bool, str]
+Share = tuple[Run, set[Group]]  # a run, and what is taken from it; the newest comes first
+
 
 def distinct(records: Iterable[Run]) -> list[Run]:
     """Return each run once: of its copies, and of what was superseded when it was resumed, what went furthest."""
@@ -15,9 +18,6 @@ def distinct(records: Iterable[Run]) -> list[Run]:
         run = (record.machine.identity, record.started, repr(record.config.own))
         furthest[run] = max(furthest.get(run, record), record, key=lambda copy: (len(copy.resumed), len(copy.trials)))
     return list(furthest.values())
-
-
-Rank = tuple[bool, bool, bool, str]
 
 
 def rank(record: Run, group: Group) -> Rank:
@@ -58,9 +58,6 @@ def merge_by_machine(
         for group in dict.fromkeys(trial.group for trial in record.trials):
             groups[group] = max(groups.get(group, record), record, key=lambda run: rank(run, group))
     return [_merged(newest[machine], groups) for machine, groups in best.items()]
-
-
-Share = tuple[Run, set[Group]]  # a run, and what is taken from it; the newest comes first
 
 
 def _merged(newest: Run, best: dict[Group, Run]) -> Run:

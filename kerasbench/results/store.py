@@ -29,6 +29,7 @@ JOURNAL, TABLES = ".jsonl", ".md"
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,3})?", re.ASCII)  # of a run's files, by its start (Store.create)
 LEFT_S = 3600.0  # a file is written in seconds, and a run that has reserved its name begins in as many
 NOT_PLAIN = re.compile(r"[^\n -~]")
+Tell = Callable[[Path, ResultsError], None]  # gets a file that cannot be read, and why
 MAX_FILE_BYTES = 256 << 20  # thirty times a long run over all built-in scenarios
 
 
@@ -219,9 +220,6 @@ def _from_journal(content: bytes, file: Path) -> Run:
         before_last = max((trial.round for trial in trials), default=0) - 1
         rounds = completed_rounds({trial.case for trial in trials}, trials, before_last)
     return dataclasses.replace(record, trials=trials, rounds_completed=rounds)
-
-
-Tell = Callable[[Path, ResultsError], None]  # gets a file that cannot be read, and why
 
 
 def refuse_damaged(file: Path, why: ResultsError) -> None:

@@ -18,9 +18,7 @@ def decoded(content: bytes, kind: type[Kind]) -> Kind:
     return msgspec.json.decode(content, type=kind, dec_hook=lambda _, values: of_file(values))
 
 
-class _Config(msgspec.Struct):
-    """What told the mode of a run, which is a field now."""
-
+class _Config(msgspec.Struct):  # what told the mode of a run, which is a field now
     race: dict[str, Any] | None = None
     soak: dict[str, Any] | None = None
     versus: list[str] = []
@@ -37,9 +35,7 @@ class _Scenario(msgspec.Struct):
     twins: dict[str, str] = {}
 
 
-class _Run(msgspec.Struct):
-    """What has another name or another place now; all else is read as it is."""
-
+class _Run(msgspec.Struct):  # what has another name or another place now; all else is read as it is
     config: _Config
     scenarios: list[_Scenario]
     trials: list[_Trial] = []
@@ -47,13 +43,10 @@ class _Run(msgspec.Struct):
 
 def run_of(content: bytes) -> Run:
     run, old = decoded(content, Run), msgspec.json.decode(content, type=_Run)
-    return replace(
-        run,
-        config=_config(run.config, old.config),
-        scenarios=[replace(now, baselines=then.twins) for now, then in zip(run.scenarios, old.scenarios, strict=True)],
-        trials=[replace(now, session=then.sitting) for now, then in zip(run.trials, old.trials, strict=True)],
-        schema=SCHEMA,
-    )
+    config = _config(run.config, old.config)
+    scenarios = [replace(now, baselines=then.twins) for now, then in zip(run.scenarios, old.scenarios, strict=True)]
+    trials = [replace(now, session=then.sitting) for now, then in zip(run.trials, old.trials, strict=True)]
+    return replace(run, config=config, scenarios=scenarios, trials=trials, schema=SCHEMA)
 
 
 def trial_of(line: bytes) -> Trial:

@@ -131,11 +131,11 @@ def test_a_slice_is_told_apart_and_which_of_them_cuda_takes_is_not_guessed(insta
 def test_the_package_has_every_name_that_is_asked_for_and_the_numbers_that_are_known() -> None:
     """A slip of the pen would read as "not told"."""
     pynvml = pytest.importorskip("pynvml")
-    assert set(nvidia.REASONS.values()) >= nvidia.THERMAL_REASONS
+    assert set(nvidia.REASONS.split()) >= nvidia.THERMAL_REASONS
     assert (nvidia.CLOCK_SM, nvidia.TEMPERATURE_GPU) == (pynvml.NVML_CLOCK_SM, pynvml.NVML_TEMPERATURE_GPU)
     assert nvidia.EXCLUSIVE_PROCESS == pynvml.NVML_COMPUTEMODE_EXCLUSIVE_PROCESS
     reasons = (name for name in vars(pynvml) if re.fullmatch("nvmlClocksEventReason(?!None|All).*", name))
-    assert {getattr(pynvml, name) for name in reasons} == set(nvidia.REASONS)
+    assert {getattr(pynvml, name) for name in reasons} == {1 << bit for bit, _ in enumerate(nvidia.REASONS.split())}
     source = inspect.getsource(nvidia)
     asked = re.findall(r'"(nvml\w+)"', source) + re.findall(r"nvml\.(nvml\w+|NVML\w+)", source)
     assert len(set(asked)) > 10

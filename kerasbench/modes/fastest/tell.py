@@ -10,7 +10,7 @@ from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, RaceConfi
 from kerasbench.modes.fastest.race import Race, race_of
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.report import answer, charts
-from kerasbench.report.data import configuration, of_key
+from kerasbench.report.data import configuration, like, of_key
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import BarChart, Cell, Section, Strong, Table, Words, number
 from kerasbench.report.teller import Brief, Teller, Told
@@ -64,11 +64,9 @@ def _section(race: Race, heading: str) -> Section:
         takes, unit, of_what = "samples a second; the others take", "samples a second", " for a sample"
     notes: list[Words] = [f"Medians: the fastest in {unit}; the others take N× as long{of_what} (95 % interval)."]
     if gone := [column for column in race.left if race.rounds_of(column) == 1]:
-        within = as_given(race.config.margin)
-        notes.append(
-            f"{count(len(gone), 'candidate')} of {len(race.candidates)} took over {within} longer and were dropped "
-            "after the first round, so their numbers are rough."
-        )
+        within, rough = as_given(race.config.margin), "after the first round, so their numbers are rough"
+        of_all = f"{count(len(gone), 'candidate')} of {len(race.candidates)}"
+        notes.append(f"{of_all} took over {within} longer and were dropped {rough}.")
     is_default = race.leader == race.baseline and race.is_against_default
     code = [] if is_default else [blanked(line) for line in to_write(race.leader, race)]
     chart = _chart(race, sentence(race).rstrip("."))
@@ -211,14 +209,10 @@ class Tells(Teller):
                 yield contrast, {"dropped": column in race.left}
 
     def data(self, findings: Findings) -> Document:
-        winners = [
-            Winner(
-                **of_key(race.row.key(race.leader)),
-                metric=race.metric,
-                clearly=race.is_over,
-                to_use_it=to_write(race.leader, race),
-                without_settings=configuration(race.baseline) if race.baseline else None,
-            )
-            for race in races(findings)
-        ]
-        return Document(fastest=winners)
+        told = Document()
+        for race in races(findings):
+            case, lines = of_key(race.row.key(race.leader)), to_write(race.leader, race)
+            default = configuration(race.baseline) if race.baseline else None
+            more = {"clearly": race.is_over, "to_use_it": lines, "without_settings": default}
+            told.fastest.append(like(Winner, race, **case, **more))
+        return told

@@ -37,10 +37,7 @@ FOLDED: dict[str, Builder] = {
 class Tells(Teller):
     @property
     def quoted(self) -> dict[str, Builder]:
-        plain: dict[str, Builder] = {
-            "answer": lambda findings: answer.section(findings, Marks()),
-            "kinds": answer.kinds,
-        }
+        plain: dict[str, Builder] = {"answer": partial(answer.section, marks=Marks()), "kinds": answer.kinds}
         return plain | UNFOLDED | FOLDED | {"failures": details.failures}
 
     def words(self, config: RunConfig) -> list[str]:
@@ -87,7 +84,6 @@ class Tells(Teller):
 
 
 def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
-    """Yield the rows in which columns compete, with the fastest."""
     for row, ranking in findings.summary.ranked:
         if ranking.fastest is not None and not row.origin.config.paired:
             yield row, ranking, ranking.fastest

@@ -28,10 +28,8 @@ def _parts(soak: Soak) -> Iterator[str]:
     if soak.held_on_device_mib:
         yield _memory(soak, soak.device_memory_bytes_per_unit, "device memory")
     if _by_subnormals(soak):
-        yield (
-            f"each {soak.unit} became slower in the first thousand, because numbers of the optimizer became subnormal "
-            "(torch.set_flush_denormal(True) avoids it)"
-        )
+        why = "numbers of the optimizer became subnormal (torch.set_flush_denormal(True) avoids it)"
+        yield f"each {soak.unit} became slower in the first thousand, because {why}"
     if slower is None:
         yield f"too short to say whether {unit} becomes slower"
     elif soak.becomes_slower:
@@ -137,17 +135,12 @@ class Tells(Teller):
         if not known:
             return
         named, tells = names(soak.column for soak in known), any(soak.held_on_device_mib for soak in known)
-        rows = [
-            [
-                *texts(soak.row.label, named[soak.column]),
-                number(soak.units),
-                Cell(duration(soak.unit_ns), soak.unit_ns),
-                *_amounts(soak, soak.memory_bytes_per_unit),
-                *(_amounts(soak, soak.device_memory_bytes_per_unit) if tells else ()),
-                _amount(soak.slower_share, 100, "%"),
-            ]
-            for soak in known
-        ]
+        rows = []
+        for soak in known:
+            cells = [*texts(soak.row.label, named[soak.column]), number(soak.units)]
+            cells += [Cell(duration(soak.unit_ns), soak.unit_ns), *_amounts(soak, soak.memory_bytes_per_unit)]
+            cells += _amounts(soak, soak.device_memory_bytes_per_unit) if tells else []
+            rows.append([*cells, _amount(soak.slower_share, 100, "%")])
         on_device = ["device memory a minute", "device memory a unit"] if tells else []
         headers = ["workload", "configuration", "units", "time of one", "memory a minute", "memory a unit"]
         headers += [*on_device, "slower over the run"]
@@ -168,8 +161,5 @@ class Tells(Teller):
         return ((row, "soak", [NOTHING, NOTHING]) for row in findings.summary.rows if findings.mode == MODE.name)
 
     def data(self, findings: Findings) -> Document:
-        trends = [
-            data.like(Trend, soak, **data.of_key(soak.row.key(soak.column)), unit_ms=soak.unit_ns / 1e6)
-            for soak in soaks(findings)
-        ]
-        return Document(trends=trends)
+        keys = [(soak, data.of_key(soak.row.key(soak.column))) for soak in soaks(findings)]
+        return Document(trends=[data.like(Trend, soak, **key, unit_ms=soak.unit_ns / 1e6) for soak, key in keys])

@@ -80,10 +80,8 @@ def _notes(series: SizeSeries, called: Names) -> Iterator[str]:
 
 
 def place_of(crossing: Crossing, axis: Axis) -> str:
-    at, *ends = (
-        size_along(axis, round(size) if axis == "batch" else size)  # of a batch whole samples
-        for size in (crossing.at, *(crossing.interval or ()))
-    )
+    sizes = (crossing.at, *(crossing.interval or ()))
+    at, *ends = (size_along(axis, round(size) if axis == "batch" else size) for size in sizes)  # whole samples
     return f"about {axis} {at} ({'–'.join(ends)})" if ends else f"about {axis} {at}"
 
 
@@ -134,13 +132,9 @@ class Tells(Teller):
             for size, row in series.rows.items():
                 numbers = [answer.cell(row, rankings[row.label], column, marks) for column in series.columns]
                 rows.append([Cell(size_along(series.axis, size), size), *numbers])
-            yield Section(
-                f"{series.label} by {series.axis}",
-                chart=chart,
-                table=Table([series.axis, *(called[column] for column in series.columns)], rows),
-                notes=[_caption(findings), *_notes(series, called)],
-                lines=lines,
-            )
+            table = Table([series.axis, *(called[column] for column in series.columns)], rows)
+            notes = [_caption(findings), *_notes(series, called)]
+            yield Section(f"{series.label} by {series.axis}", chart=chart, table=table, notes=notes, lines=lines)
             chart = None
         # The times at sizes that no series has: of a sweep that ended after its first one.
         in_series = {row.label for series in swept(findings) for row in series.rows.values()}

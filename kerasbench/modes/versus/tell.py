@@ -35,10 +35,8 @@ COUNTED = {
     Verdict.SAME: "the same time in {}",
     Verdict.INCONCLUSIVE: "{} undecided",
 }
-COLUMNS = (
-    "scenario", "workload", "backend", "device", "options", "metric", "unit", "base", "head", "ratio", "low", "high",
-    "verdict",
-)  # fmt: skip
+CASE = ("scenario", "workload", "backend", "device", "options")
+COLUMNS = (*CASE, "metric", "unit", "base", "head", "ratio", "low", "high", "verdict")
 
 
 def rows(versus: Versus) -> Iterator[list[str | float | None]]:
@@ -47,11 +45,9 @@ def rows(versus: Versus) -> Iterator[list[str | float | None]]:
         row, column, metric = contrast.over.row, contrast.under.column.paired, BY_NAME[contrast.metric]
         base, head = (place.case.estimate(metric.name) for place in (contrast.under, contrast.over))
         ratio = contrast.ratio.inverse if metric.unit == RATE else contrast.ratio
-        yield [
-            *(row.scenario.name, row.workload.name, column.backend, column.device, column.options.label),
-            *(metric.name, metric.unit, base.value if base else None, head.value if head else None),
-            *(ratio.value, ratio.low, ratio.high, str(contrast.verdict)),
-        ]
+        of_case = (row.scenario.name, row.workload.name, column.backend, column.device, column.options.label)
+        numbers = (base.value if base else None, head.value if head else None, ratio.value, ratio.low, ratio.high)
+        yield [*of_case, metric.name, metric.unit, *numbers, str(contrast.verdict)]
 
 
 def _overall(versus: Versus) -> str:
@@ -85,11 +81,8 @@ def _chart(versus: Versus, record: Run) -> BarChart:
 
 def worse(versus: Versus, with_steps: bool = True) -> list[str]:
     """Return a sentence for each number of the head that is worse (steps have a table on a page), or that it lacks."""
-    lines = [
-        f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}."
-        for contrast in versus.regressions
-        if with_steps or not contrast.is_headline
-    ]
+    told = (contrast for contrast in versus.regressions if with_steps or not contrast.is_headline)
+    lines = [f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}." for contrast in told]
     for pair, failure in versus.broken:
         what = f"{versus.head} fails, {versus.base} does not: {failure.code}"
         if failure.code is Code.PARITY:
@@ -150,15 +143,13 @@ class Tells(Teller):
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
         for versus in versions(findings):
             steps = versus.headlines
-            if findings.mode == MODE.name or steps:
+            part = Section(_overall(versus), lines=[*worse(versus, with_steps=False), *undecided(versus)])
+            if steps:
                 headers = (versus.base, f"{versus.head} takes", "", f"{versus.base} again takes")
-                yield Section(
-                    _overall(versus),
-                    chart=_chart(versus, findings.record) if steps else None,
-                    table=contrasts.table(steps, _called(steps), *headers) if steps else None,
-                    notes=list(_notes(versus)) if steps else [],
-                    lines=[*worse(versus, with_steps=False), *undecided(versus)],
-                )
+                chart, table = _chart(versus, findings.record), contrasts.table(steps, _called(steps), *headers)
+                part = part._replace(chart=chart, table=table, notes=list(_notes(versus)))
+            if findings.mode == MODE.name or steps:
+                yield part
         for versus in versions(findings) if findings.mode == MODE.name else ():
             others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
             clear = count(sum(contrast.is_decided for contrast in others), "clear difference")
