@@ -14,8 +14,6 @@ from kerasbench.variants.variant import OptionSpec
 
 # What an option with one value takes, by its type: the types of Python, in words.
 KINDS: dict[type, str] = {str: "text", int: "a whole number", float: "a number", bool: "True or False"}
-
-
 OF_VARIANTS = {variant.name: variant.option for variant in variants.ALL if variant.option}
 
 
@@ -30,14 +28,10 @@ class AskedCreate(Settings):
 
 
 def asked_by(command: str) -> type[Settings]:
-    others = {names.DOCTOR: AskedDoctor, names.CREATE: AskedCreate}
-    if command in others:
-        return others[command]
-    if command == names.BISECT:
-        from kerasbench.modes.versus import AskedSearch
-
-        return AskedSearch
-    asked: type[Settings] = import_module(f"{modes.__name__}.{command}").Asked
+    if command in (names.DOCTOR, names.CREATE):
+        return AskedDoctor if command == names.DOCTOR else AskedCreate
+    mode, name = (names.VERSUS, "AskedSearch") if command == names.BISECT else (command, "Asked")
+    asked: type[Settings] = getattr(import_module(f"{modes.__name__}.{mode}"), name)
     return asked
 
 

@@ -24,6 +24,7 @@ class SharedKeywords(TypedDict, total=False):
 
 class TablesKeywords(TypedDict, total=False):
     quick: bool
+    interval: str | float | None
     rounds: int | None
     rigorous: bool
     budget: str | float | None

@@ -55,8 +55,8 @@ class Settings:
     quick: bool = option(False, "--quick", LONG,
         "One short round: a first look, with rough intervals, without start-up and first step.")
     interval: str | float | None = option(None, "--interval PERCENT", LONG,
-        "Measure each workload in 3 to 12 rounds, until its fastest is decided and every printed interval is within "
-        "this or beyond 2×. Default: 5%.")
+        "3 to 12 rounds, until the fastest is decided and every printed interval is within this or wholly beyond 2×. "
+        "Default: 5%.")
     rounds: int | None = option(None, "--rounds N", LONG, "Exactly N rounds. `fastest`: at most N, by default 4.")
     rigorous: bool = option(False, "--rigorous", LONG, "Twelve rounds and an A/A control.")
     budget: str | float | None = option(None, "--budget TIME", LONG,

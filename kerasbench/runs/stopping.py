@@ -22,7 +22,7 @@ NO_GAIN, NO_GAIN_ROUNDS = 0.9, 3
 
 
 class StopReason(Enum):
-    KNOWN = "the fastest is decided, and every interval is within ±{percent:.3g} % or beyond {beyond:g}×"
+    KNOWN = "the fastest is decided, and every interval is within ±{percent:.3g} % or wholly beyond {beyond:g}×"
     TIMED = "every time is known to ±{percent:.3g} %"
     NO_GAIN = "the last {rounds} rounds made no interval a tenth narrower"
     ROUNDS = "all {most} rounds are done"

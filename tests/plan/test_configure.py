@@ -13,7 +13,7 @@ from kerasbench.plan import configure
 from kerasbench.protocol.columns import DEFAULT, Column
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.results.run import DEFAULT as DEFAULT_EFFORT
-from kerasbench.results.run import PUBLISHED, QUICK, RunConfig, exactly
+from kerasbench.results.run import PUBLISHED, QUICK, Effort, RunConfig, exactly
 from kerasbench.results.store import load
 from kerasbench.settings import Settings
 from tests import made
@@ -30,6 +30,7 @@ from tests import made
         (Asked(rigorous=True), RunConfig(effort=exactly(12), control=True)),
         (Asked(rounds=12), RunConfig(effort=exactly(12))),
         (Asked(suite="tiny"), RunConfig(suite="tiny")),
+        (Asked(interval="8%"), RunConfig(effort=Effort(aim=0.08))),
         (Asked(backends=["torch", "torch"], devices=["gpu:0"]), RunConfig(backends=["torch"], devices=["gpu"])),
         (Asked(protocol="published", data="real"), RunConfig(effort=PUBLISHED, data="real")),
         (
@@ -64,6 +65,8 @@ def test_settings_are_what_a_run_is_configured_by(said: Asked, asked: RunConfig)
                 *((Settings(batch_size=size), "--batch-size takes a whole number from 1 to") for size in (0, 1 << 21)),
                 (Settings(rounds=0), "--rounds takes a whole number from 1 on, not 0"),
                 (Settings(quick=True, rounds=3), "exclude each other"),
+                (Settings(interval="8%", rigorous=True), "exclude each other"),
+                (Settings(interval="3%"), "--interval takes 4 % or more, not 3%: from session to session a ratio"),
                 (Settings(["resnet8"], suite="tiny"), "--suite and --scenario exclude each other"),
                 (Settings(custom="none.py"), "--custom takes a Python file"),
                 (Settings(custom="."), "--custom takes a Python file"),
@@ -71,6 +74,7 @@ def test_settings_are_what_a_run_is_configured_by(said: Asked, asked: RunConfig)
         ),
         ("run", Asked(protocol="sweep"), "unknown protocol 'sweep'"),
         ("run", Asked(quick=True, protocol="published"), "it cannot be --quick"),
+        ("run", Asked(interval="8%", protocol="published"), "it has no --interval to wait for"),
         ("run", Asked(choices={"dtype": ["bf16"]}), "value of --dtype 'bf16'.*bfloat16"),
         ("run", Asked(choices={"fp32": ["tf23"]}), "did you mean 'tf32'"),
         ("run", Asked(choices={"malloc": ["kept"]}), "did you mean 'keep'"),

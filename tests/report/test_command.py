@@ -26,6 +26,7 @@ CASES: dict[str, dict[str, Any]] = {
     "--scenario a,b --quick": {"scenarios": ["a", "b"], "effort": QUICK},
     "--scenario a --protocol published": A | {"effort": PUBLISHED},
     "--suite published --rigorous": {"effort": exactly(12), "control": True},
+    "--suite published --interval 7.5%": {"effort": Effort(aim=0.075)},
     "--suite published --budget 10m": {"effort": Effort(budget_s=600.0)},
     "--scenario a --backend jax --device cpu": A | {"backends": ["jax"], "devices": ["cpu"]},
     "--scenario a --jit default,on,off": A | {"options": [Options(), Options(jit=True), Options(jit=False)]},

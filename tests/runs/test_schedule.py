@@ -111,9 +111,7 @@ def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
     assert list(cycles(trials, "predict_batch_p50_ms")) == ["predict_batch"]
 
 
-def portion(
-    trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False, is_known: bool = False
-) -> Portion:
+def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False, known: bool = False) -> Portion:
     case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
     return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, None, lambda metric: known)
 

@@ -31,7 +31,7 @@ def seen(
     trials = [made.trial(backend=column.backend, options=column.options) for column in times]
     with patch.object(stopping, "ratio_of", ratio):
         found = look([summarize_case([trial]) for trial in trials], "train_step_ms", None, paired, 0.05, 0.03)
-    return {tuple(column.label for column in pair): known.is_enough for pair, known in found.items()}
+    return {tuple(column.label for column in pair): known.is_enough for pair, known in found.items()}  # type: ignore[attr-defined]
 
 
 def test_a_row_looks_at_what_its_page_prints() -> None:
@@ -105,7 +105,7 @@ def test_when_a_row_has_enough(looks: Sequence[stopping.Look], reason: StopReaso
 
 
 def test_why_a_row_ends_in_words() -> None:
-    known = "the fastest is decided, and every interval is within ±5 % or beyond 2×"
+    known = "the fastest is decided, and every interval is within ±5 % or wholly beyond 2×"
     assert in_words(StopReason.KNOWN, Effort()) == known
     assert "±7.5 %" in in_words(StopReason.TIMED, Effort(aim=0.075))
     assert in_words(StopReason.NO_GAIN, Effort()) == "the last 3 rounds made no interval a tenth narrower"
