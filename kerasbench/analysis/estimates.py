@@ -283,7 +283,7 @@ def prior_of(samples: Sequence[tuple[float, float]]) -> Prior | None:
     By the moments of log variances: of a draw with d degrees of freedom the logarithm scatters by trigamma(d/2) for its
     own few values, and by trigamma(prior degrees / 2) for the distribution that it was drawn from.
     """
-    from scipy.special import digamma, polygamma
+    from scipy.special import digamma, zeta
 
     if len(samples) < MIN_RATIOS:
         return None
@@ -292,7 +292,7 @@ def prior_of(samples: Sequence[tuple[float, float]]) -> Prior | None:
         for variance, degrees in samples
     ]
     scatter = statistics.variance(logs) * (1 + SPREAD_ERRORS * math.sqrt(2 / (len(logs) - 1)))
-    expected = statistics.fmean(float(polygamma(1, degrees / 2)) for _, degrees in samples)
+    expected = statistics.fmean(float(zeta(2, degrees / 2)) for _, degrees in samples)  # zeta(2, x): trigamma(x)
     most = sum(degrees for _, degrees in samples) * (1 - 1 / len(samples))  # all variances are one: they are pooled
     degrees = min(2 * inverse_trigamma(scatter - expected), most) if scatter > expected else most
     middle = statistics.fmean(logs) + MIDDLE_ERRORS * statistics.stdev(logs) / math.sqrt(len(logs))
@@ -301,12 +301,12 @@ def prior_of(samples: Sequence[tuple[float, float]]) -> Prior | None:
 
 def inverse_trigamma(value: float) -> float:
     """Return x with trigamma(x) = value, for a value above 0 (Newton's method, as in Smyth's appendix)."""
-    from scipy.special import polygamma
+    from scipy.special import zeta  # trigamma(x) is zeta(2, x), its derivative -2 zeta(3, x)
 
     x = 0.5 + 1 / value
     for _ in range(50):
-        trigamma = float(polygamma(1, x))
-        step = trigamma * (1 - trigamma / value) / float(polygamma(2, x))
+        trigamma = float(zeta(2, x))
+        step = trigamma * (1 - trigamma / value) / float(-2 * zeta(3, x))
         x += step
         if -step / x < 1e-8:
             break

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, NamedTuple
 
 from kerasbench import __version__, variants
@@ -181,7 +182,7 @@ class Trial:
     def case(self) -> CaseKey:
         return CaseKey(self.scenario, self.workload, self.column, self.options.size)
 
-    @property
+    @cached_property
     def column(self) -> Column:
         return Column(self.backend, self.device.label, self.options.unsized)
 
