@@ -17,8 +17,7 @@ from kerasbench.results.run import BUDGET, Effort
 from kerasbench.text import count
 
 BEYOND = 2.0  # times as long: from there on nobody asks by how much
-# Another few rounds would make no interval that is waited for a tenth narrower.
-NO_GAIN, NO_GAIN_ROUNDS = 0.9, 3
+NO_GAIN, NO_GAIN_ROUNDS = 0.9, 3  # so many more left the open intervals with so much of their width
 
 
 class StopReason(Enum):
