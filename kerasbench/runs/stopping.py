@@ -21,7 +21,7 @@ NO_GAIN, NO_GAIN_ROUNDS = 0.9, 3  # so many more left the open intervals with so
 
 
 class StopReason(Enum):
-    KNOWN = "the fastest is decided, and every interval is within ±{percent:.3g} % or wholly beyond {beyond:g}×"
+    KNOWN = "who is faster is decided, and every interval is within ±{percent:.3g} % or wholly beyond {beyond:g}×"
     TIMED = "every time is known to ±{percent:.3g} %"
     NO_GAIN = "the last {rounds} rounds made no interval a tenth narrower"
     ROUNDS = "all {most} rounds are done"
@@ -58,7 +58,7 @@ def look(
         ratio = ratio_of(columns[a], columns[b], metric, compared, priors)
         ratio = ratio and over_sessions(ratio, columns[a], columns[b], metric)
         known[a, b], known[b, a] = ratio, ratio and ratio.inverse
-    competing = [column for column in columns if variants.competes(column)]
+    competing = [column for column, case in columns.items() if variants.competes(column) and case.is_ranked]
     pairs = [pair for pair in itertools.combinations(competing, 2) if Family.of(*pair) is Family.REPEATED]
     if competing and not paired:
         fastest = leading(competing, known)

@@ -36,7 +36,7 @@ from tests.stand_in import handling
 
 ONCE = exactly(1)
 CONV = made.case("conv")
-KNOWN = "the fastest is decided, and every interval is within ±5 % or wholly beyond 2×"
+KNOWN = "who is faster is decided, and every interval is within ±5 % or wholly beyond 2×"
 
 
 def tried(record: Run) -> list[tuple[int, int, CaseKey]]:

@@ -105,7 +105,7 @@ def test_when_a_row_has_enough(looks: Sequence[stopping.Look], reason: StopReaso
 
 
 def test_why_a_row_ends_in_words() -> None:
-    known = "the fastest is decided, and every interval is within ±5 % or wholly beyond 2×"
+    known = "who is faster is decided, and every interval is within ±5 % or wholly beyond 2×"
     assert in_words(StopReason.KNOWN, Effort()) == known
     assert "±7.5 %" in in_words(StopReason.TIMED, Effort(aim=0.075))
     assert in_words(StopReason.NO_GAIN, Effort()) == "the last 3 rounds made no interval a tenth narrower"
