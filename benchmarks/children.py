@@ -1,4 +1,4 @@
-"""Run a benchmark's own code in a child that sees one backend on the CPU, as a trial does."""
+"""Run a benchmark's own code in a child that sees one backend on one device, as a trial does."""
 
 import json
 import subprocess
@@ -13,14 +13,14 @@ from kerasbench.protocol.columns import Device
 CPU = Device("cpu")
 
 
-def in_child(backend: str, script: str, *arguments: str) -> Any:
+def in_child(backend: str, script: str, *arguments: str, device: Device = CPU) -> Any:
     """Run ``script child BACKEND ARGUMENTS`` and return what its last line holds as JSON; raise if it fails."""
     with tempfile.TemporaryDirectory() as scratch:
         variables = (
             clean()
             | for_scratch(scratch)
             | backends.get(backend).ALWAYS
-            | backends.get(backend).environment(CPU, scratch)
+            | backends.get(backend).environment(device, scratch)
         )
         command = [sys.executable, script, "child", backend, *arguments]
         ended = subprocess.run(command, env=variables, capture_output=True, text=True, check=False)

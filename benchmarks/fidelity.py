@@ -2,6 +2,7 @@
 
     python benchmarks/fidelity.py steps mnist_dense cifar10_cnn     a step against epochs without marks
     python benchmarks/fidelity.py epochs mnist_dense iris_mlp       a + b * steps against real epochs as published
+    python benchmarks/fidelity.py steps-cuda mnist_dense            the same on the first CUDA device
 
 steps: one `fit` whose epochs are marked and left alone in turn. Each epoch without marks is compared with
 a + b * steps, b by the slices of the marked epochs before and after it.
@@ -21,6 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
+from importlib.util import find_spec
 from itertools import pairwise
 from pathlib import Path
 
@@ -30,6 +32,7 @@ from children import CPU, in_child
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan import catalog
+from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.requests import Protocol, TrialRequest, counts_epochs
 from kerasbench.runners.feed import Feed, prepare
@@ -46,26 +49,33 @@ SLICES_IN_EPOCH = 4
 SLICES, SHORT_SLICES = 10, 5  # of a reading
 
 
-def main(mode: str, patterns: list[str]) -> None:
+def main(study: str, patterns: list[str]) -> None:
+    mode, _, platform = study.partition("-")
+    device = Device(platform or CPU.platform)
     for one in catalog.select(patterns, sys.executable, "jax"):
-        for backend in backends.names():
-            found = in_child(backend, __file__, mode, str(one.entry.file), one.workload.name)
+        for backend in filter(is_installed, backends.names()):
+            told = (device.platform, mode, str(one.entry.file), one.workload.name)
+            found = in_child(backend, __file__, *told, device=device)
             ratios = sorted(found["ratios"])
             low, high = medians.interval(ratios)
             first, middle, third = statistics.quantiles(ratios, n=4)
             print(
-                f"{one.label:<24} {backend:<10} {mode}: {middle:.3f} [{low:.3f}, {high:.3f}], quartiles {first:.3f} "
-                f"and {third:.3f}, {len(ratios)} pairs, real epoch {found['epoch_s']:.4f} s of {found['steps']} steps",
+                f"{one.label:<24} {backend:<10} {device.label} {mode}: {middle:.3f} [{low:.3f}, {high:.3f}], "
+                f"quartiles {first:.3f} and {third:.3f}, {len(ratios)} pairs, real epoch {found['epoch_s']:.4f} s of {found['steps']} steps",
                 flush=True,
             )
 
 
-def child(backend_name: str, mode: str, file: str, workload_name: str) -> None:
+def is_installed(backend: str) -> bool:
+    return find_spec(backends.get(backend).PACKAGE) is not None
+
+
+def child(backend_name: str, platform: str, mode: str, file: str, workload_name: str) -> None:
     refuse_other_frameworks(backend_name)
-    backend = backends.get(backend_name)
-    backend.configure(CPU)
+    backend, device = backends.get(backend_name), Device(platform)
+    backend.configure(device)
     scenario, _ = load(Path(file))
-    request = TrialRequest("", file, "", workload_name, backend_name, CPU, 0, "synthetic", Protocol())
+    request = TrialRequest("", file, "", workload_name, backend_name, device, 0, "synthetic", Protocol())
     runner = KerasRunner(backend, request)
     runner.load(lambda phase: nullcontext())
     runner.build(scenario, prepare(scenario, scenario.workload(workload_name), 0))
