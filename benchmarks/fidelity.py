@@ -61,7 +61,8 @@ def main(study: str, patterns: list[str]) -> None:
             first, middle, third = statistics.quantiles(ratios, n=4)
             print(
                 f"{one.label:<24} {backend:<10} {device.label} {mode}: {middle:.3f} [{low:.3f}, {high:.3f}], "
-                f"quartiles {first:.3f} and {third:.3f}, {len(ratios)} pairs, real epoch {found['epoch_s']:.4f} s of {found['steps']} steps",
+                f"quartiles {first:.3f} and {third:.3f}, {len(ratios)} pairs, "
+                f"real epoch {found['epoch_s']:.4f} s of {found['steps']} steps",
                 flush=True,
             )
 
