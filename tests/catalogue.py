@@ -331,6 +331,7 @@ FAILED = {
     Code.UNAVAILABLE: ("torch is not installed", "pip install torch", "import"),
     Code.UNSUPPORTED: ("the backend cannot compile on this device", "leave out --jit", "build"),
     Code.OOM: ("it needs more memory than the machine has", "take a smaller batch", "train"),
+    Code.SLOW: ("a step takes 16.9 s, more than 10 times as long as on jax cpu", "leave --quick out", "pilot"),
     Code.TIMEOUT: ("no answer in 300 s", "--timeout gives it longer", "first step"),
     Code.CRASH: (made.FAILURE.cause, made.FAILURE.remedy, made.FAILURE.phase),
     Code.WRONG_DEVICE: ("the weights lie on the CPU", "python -m kerasbench doctor", "checks"),

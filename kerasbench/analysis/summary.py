@@ -9,7 +9,7 @@ from kerasbench.analysis.cases import Measured, Row, judge_cases, summarize_case
 from kerasbench.analysis.rankings import Ranking, rank
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.protocol.columns import CPU, CaseKey, Column, Size
-from kerasbench.protocol.messages import Failure
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Group, Run, Trial, completed_rounds
 from kerasbench.text import count
 
@@ -36,8 +36,12 @@ class Summary:
         return ((row, column, case) for row in self.rows for column, case in row.cases.items())
 
     @property
-    def failures(self) -> list[tuple[Row, Column, Failure]]:
+    def unmeasured(self) -> list[tuple[Row, Column, Failure]]:
         return [(row, column, case.failure) for row, column, case in self.cases if case.failure is not None]
+
+    @property
+    def failures(self) -> list[tuple[Row, Column, Failure]]:
+        return [(row, column, failure) for row, column, failure in self.unmeasured if failure.code is not Code.SLOW]
 
 
 def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> Summary:

@@ -29,6 +29,8 @@ OOM_KILLS = "oom_kill"  # a line of memory.events (version 2), of memory.oom_con
 WALL_SUPPLIES = ("Mains", "USB")
 # PCI's classes of display controllers, and of processing accelerators, which some cards without a connector are.
 GPU_CLASSES = ("0x03", "0x1200")
+# NVIDIA's, AMD's, NVIDIA's in a Windows system's Linux, those of displays, and others.
+ACCELERATORS = ("nvidia*", "kfd", "dxg", "dri/renderD*", "accel*")
 MAKERS = {"0x10de": "NVIDIA", "0x1002": "AMD", "0x8086": "Intel"}
 
 
@@ -83,6 +85,11 @@ def display_makers(root: Path = ROOT) -> list[str]:
     devices = (root / "sys/bus/pci/devices").glob("*")
     numbers = {_text(device / "vendor") for device in devices if _text(device / "class").startswith(GPU_CLASSES)}
     return sorted(MAKERS.get(number, number) for number in numbers if number)
+
+
+def has_accelerator(root: Path = ROOT) -> bool:
+    """Tell whether a driver offers a device to compute on; that of a laptop's display counts, too."""
+    return any(any((root / "dev").glob(pattern)) for pattern in ACCELERATORS)
 
 
 def quota_cores(root: Path = ROOT) -> float | None:

@@ -5,7 +5,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
 from functools import partial
 
@@ -36,6 +36,8 @@ class BlockPolicy:
     sizes: Callable[[Mapping[int, Sequence[int]]], Sizes | None]  # by their steps, in ns; None: one more of each
     fits: Callable[[], bool]  # whether there is memory for one more child
     rest_s: float = 0.0  # nobody runs for so long before each turn
+    # By the columns' steps: which columns are not worth waiting for, and why; they end.
+    left_behind: Callable[[Mapping[int, Sequence[int]]], Mapping[int, Failure]] = lambda steps_ns: {}
 
 
 @dataclass(frozen=True)
@@ -170,10 +172,10 @@ class _Column:
         self.child.say(encode_turn(turn))
 
     def outcome(self, started_alone: bool) -> Outcome:
-        if self.failure is not None:
+        if self.child is None or self.child.exit is None:
             return Outcome([], 0, failure=self.failure, started_alone=started_alone)
-        assert self.child is not None and self.child.exit is not None
-        return outcome_of(self.child.exit, self.received, self.member.limits, started_alone, self.had_turn)
+        ended = outcome_of(self.child.exit, self.received, self.member.limits, started_alone, self.had_turn)
+        return ended if self.failure is None else replace(ended, failure=self.failure)
 
 
 @dataclass
@@ -237,9 +239,20 @@ class _Block:
             cycle = next(cycles)
             for position, column in enumerate(columns):
                 self._give_turn(column, PILOT, Turn(cycle, position))
-            steps_ns = {column.index: [slice_.ns for slice_ in column.slices] for column in self._waiting(PILOT)}
+            self._leave_behind()
+            steps_ns = self._pilots_ns()
             sizes = self.policy.sizes(steps_ns) if steps_ns else None
         self._let_go_on(columns, sizes)
+
+    def _pilots_ns(self) -> dict[int, list[int]]:
+        return {column.index: [slice_.ns for slice_ in column.slices] for column in self._waiting(PILOT)}
+
+    def _leave_behind(self) -> None:
+        causes = self.policy.left_behind(self._pilots_ns())
+        for column in self._waiting(PILOT):
+            if column.child is not None and column.index in causes:
+                column.failure = causes[column.index]
+                self.listener.end(column.child)
 
     def run_stage(self, stage: str) -> None:
         columns = self._waiting(stage)

@@ -269,13 +269,16 @@ class Listener(AbstractContextManager["Listener"]):
         while any(child.runs for child in self._children):
             over = [child for child in self._children if child.is_over()]
             for child in over:
-                for pipe in child.open:
-                    self._selector.unregister(pipe)
-                self._children.remove(child)
-                child.end()
+                self.end(child)
             if not over:
                 self._read(min(self._poll_s, *(child.wait_s() for child in self._children)))
             self._on_tick()
+
+    def end(self, child: Child) -> None:
+        for pipe in child.open:
+            self._selector.unregister(pipe)
+        self._children.remove(child)
+        child.end()
 
     def _read(self, wait_s: float) -> None:
         began_ns = time.monotonic_ns()

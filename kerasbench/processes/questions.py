@@ -62,10 +62,16 @@ TIMES: dict[type[requests.Request], tuple[float, str]] = {
 
 
 def probe(
-    backend: str, python: str, on_tick: Tick = lambda: None, kept: Mapping[str, str] = NOTHING
+    backend: str,
+    python: str,
+    on_tick: Tick = lambda: None,
+    kept: Mapping[str, str] = NOTHING,
+    imports: bool = True,
 ) -> ProbeReport | Failure:
     variables = visible_cuda() | backends.get(backend).ALWAYS
-    report = _ask(python, requests.ProbeRequest(backend), variables, lambda answer: answer.probe, kept, on_tick)
+    report = _ask(
+        python, requests.ProbeRequest(backend, imports), variables, lambda answer: answer.probe, kept, on_tick
+    )
     return with_chip(report, macos.chip()) if isinstance(report, ProbeReport) and sys.platform == "darwin" else report
 
 

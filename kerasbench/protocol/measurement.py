@@ -202,7 +202,7 @@ class Learning:
 
     steps: int
     first_loss: float  # of the first step, as fit reports it, or of the first published epoch
-    batch_loss_before: float  # of the first batch after that step; before any if published epochs were run
+    batch_loss_before: float  # of the first batch after that step or in it; before any if published epochs were run
     batch_loss_after: float  # of the first batch at the end
     loss: float  # of samples that were not trained on, if the publication had any
     accuracy: float | None  # of the same samples; None for a regression

@@ -13,12 +13,16 @@ FIRST_STEP, FIRST_PREDICTION, FIRST_CALL = COMPILES = ("first step", "first pred
 FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
 
 
+OUTPACED = 10  # times as long as another column: whatever it would be exactly, nobody chooses it
+
+
 class Code(StrEnum):
     """Why a case has no number."""
 
     UNAVAILABLE = "unavailable"  # the backend or the device is not there
     UNSUPPORTED = "unsupported"  # the backend cannot do this on that device
     OOM = "oom"  # memory ran out
+    SLOW = "slow"  # so much slower than another one that a quick look left it out: an answer, and no failure
     TIMEOUT = "timeout"  # the child was stopped at its time limit
     CRASH = "crash"  # the child died from a signal or left without a word
     WRONG_DEVICE = "wrong-device"  # it ran, but not where it was asked to

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.stages import AGENDAS, Agenda
+from kerasbench.protocol.stages import AGENDAS, ALL, BATCH, EPOCH, ONE, Agenda
 
 MAX_NAME = 64  # what a workload's name may have
 STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
@@ -113,10 +113,18 @@ class Protocol:
     repeats: bool = True  # the first step's call over again, which tells what of it was compiling; and all of learning
     epochs: bool = True  # short epochs
     predicts: bool = True  # predictions of a model that is trained
+    batches: bool = True  # of these, those of a batch too, and passes of predict
 
     @property
     def agenda(self) -> Agenda:
         return AGENDAS[self.kind]
+
+    def leaves_out(self, stage: str, trains: bool = True) -> bool:
+        if not (trains and self.agenda.trains):
+            return False
+        predicts_batches = self.predicts and self.batches
+        asked = {EPOCH: self.epochs, ONE: self.predicts, BATCH: predicts_batches, ALL: predicts_batches}
+        return not asked.get(stage, True)
 
     @property
     def needs_training(self) -> bool:
@@ -149,6 +157,7 @@ class ProbeRequest:
     """Import a backend and say which devices it sees."""
 
     backend: str
+    imports: bool = True  # False: there is a CPU alone, whatever it is built for
 
 
 @dataclass(frozen=True)

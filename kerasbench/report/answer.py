@@ -11,7 +11,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.messages import Code
+from kerasbench.protocol.messages import OUTPACED, Code, Failure
 from kerasbench.report import charts
 from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, grouped, has_one_step, ordered, relative, winner
 from kerasbench.report.sections import EMPTY, Bar, Cell, DotChart, Piece, Section, Strong, Table, Words, number
@@ -21,11 +21,13 @@ from kerasbench.text import NOTHING, blanked, count
 
 MOST_NAMED = 3  # of the slower configurations, in a sentence
 UNDECIDED = (Verdict.INCONCLUSIVE, Verdict.FASTER)  # of another one than the fastest
+BEYOND = f"over {OUTPACED}×"  # of a column that was left behind
 REAL = ("Iris",)  # data sets that are real without being downloaded
 CAUSES = {
     Code.UNAVAILABLE: "not available",
     Code.UNSUPPORTED: "not supported",
     Code.OOM: "out of memory",
+    Code.SLOW: "left out",
     Code.TIMEOUT: "time limit reached",
     Code.CRASH: "the process crashed",
     Code.WRONG_DEVICE: "ran on another device",
@@ -85,10 +87,15 @@ def sentences(findings: Findings) -> list[str]:
     lines = []
     for row, ranking in ordered(findings.plain):
         failures = ((column, case.failure) for column, case in row.cases.items() if not column.options.control)
-        failed = [f"{called[column]} failed ({CAUSES[failure.code]})" for column, failure in failures if failure]
+        failed = [f"{called[column]} {_ended(failure)}" for column, failure in failures if failure]
         said = "; ".join(filter(None, [_standing(row, ranking, called), *failed]))
         lines += [blanked(f"{row.label}: {said}.")] if said else []
     return lines
+
+
+def _ended(failure: Failure) -> str:
+    slow = failure.code is Code.SLOW
+    return f"takes {BEYOND} as long" if slow else f"failed ({CAUSES[failure.code]})"
 
 
 def _measured(row: Row) -> list[tuple[Column, Estimate]]:
@@ -188,7 +195,10 @@ def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
     case, numbers = row.cases.get(column), marks.get((row.label, column), ())
     estimate = case.estimate(row.headline) if case else None
     if case is None or estimate is None:
-        return Cell(case.failure.code, marks=numbers, failed=True) if case and case.failure else EMPTY
+        if case is None or case.failure is None:
+            return EMPTY
+        is_slow = case.failure.code is Code.SLOW
+        return Cell(BEYOND if is_slow else case.failure.code, marks=numbers, failed=not is_slow)
     contrast = ranking.over_fastest(column)
     if contrast is None:
         is_fastest, is_first = column == ranking.fastest, column == winner(ranking)
@@ -214,6 +224,8 @@ def _caption(findings: Findings) -> list[Words]:
             parts += [Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}. "]
     else:
         parts.append(". ")
+    if any(failure.code is Code.SLOW for _, _, case in summary.cases if (failure := case.failure)):
+        parts.append(f"{BEYOND}: left out of this quick look after its second step. ")
     if any(has_one_step(row) for row in summary.rows):
         parts.append("† One step per epoch: the fixed cost of an epoch is in it. ")
     if any(row.origin.agenda.in_full for row in summary.rows):

@@ -60,4 +60,4 @@ def ratio(contrast: Contrast, **more: Any) -> Ratio:
 
 
 def failures(summary: Summary) -> list[Failed]:
-    return [like(Failed, failure, **of_key(row.key(column))) for row, column, failure in summary.failures]
+    return [like(Failed, failure, **of_key(row.key(column))) for row, column, failure in summary.unmeasured]

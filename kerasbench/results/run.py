@@ -43,11 +43,12 @@ QUICK = Effort(
     protocol=Protocol(
         slice_ns=SECOND_NS // 20,
         warmup_min_ns=SECOND_NS // 2,
-        warmup_max_ns=3 * SECOND_NS // 2,
+        warmup_max_ns=6 * SECOND_NS // 5,
         predict_warmup_ns=SECOND_NS // 20,
         slices_max_ns=5 * SECOND_NS // 2,
-        column_max_ns=60 * SECOND_NS,
+        column_max_ns=20 * SECOND_NS,
         repeats=False,
+        batches=False,
     ),
 )
 # A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.

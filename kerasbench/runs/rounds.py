@@ -258,11 +258,17 @@ class Rounds:
         if protocol.lasts:
             orders = turns.long_orders([case.options.control for case in cases])
         rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
-        return BlockPolicy(orders, enough, partial(self._sizes, cases, time.monotonic()), fits, rest_s)
+        sized = partial(self._sizes, cases, time.monotonic())
+        if self.planned.effort.cold or cases[0].paired or not protocol.agenda.usual:
+            return BlockPolicy(orders, enough, sized, fits, rest_s)
+        least = [_first_steps(case) for case in cases]
+        called = [case.column.label for case in cases]
+        left_behind = partial(sizes.left_behind, called, least)
+        return BlockPolicy(orders, enough, sized, fits, rest_s, left_behind)
 
     def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         protocol, workload = cases[0].protocol, cases[0].selected.workload
-        least = max(variants.first_steps(case.options, backends.get(case.backend)) for case in cases)
+        least = max(map(_first_steps, cases))
         sized = sizes.sizes_of(protocol, workload, steps_ns, least)
         if sized is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
@@ -305,3 +311,7 @@ class Rounds:
             larger = [case for case in series if case.options.size and case.options.size.exceeds(size)]
             outcome = Outcome([], 0, failure=failure)
             self._keep(row, [trial_record(case, trial.round, outcome) for case in larger if case.key not in tried])
+
+
+def _first_steps(case: Case) -> int:
+    return variants.first_steps(case.options, backends.get(case.backend))

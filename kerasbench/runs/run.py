@@ -12,7 +12,7 @@ from kerasbench import backends, events, files, host, text
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
-from kerasbench.host import awake, lock
+from kerasbench.host import awake, linux, lock
 from kerasbench.host.noise import MachineState, observe
 from kerasbench.plan import cases, catalog, configure, duration
 from kerasbench.processes import block, questions, variables
@@ -26,7 +26,7 @@ from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rounds import Rounds
 
-BEFORE_RUN_S = 2.0  # how long to look whether the machine is busy
+BEFORE_RUN_S = 0.5  # how long to look whether the machine is busy
 SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
 PlannerOf = Callable[[str], Planner]  # by the name of a mode
 
@@ -131,8 +131,10 @@ def survey(
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
     environments = environments_of(config)
 
+    sees_more = sys.platform != "linux" or linux.has_accelerator()  # than the CPU; to import takes seconds
+
     def probed(environment: Environment, tick: questions.Tick) -> ProbeReport | Failure:
-        return questions.probe(environment.backend, interpreters.of(environment), tick, config.keep_env)
+        return questions.probe(environment.backend, interpreters.of(environment), tick, config.keep_env, sees_more)
 
     with events.step(on_event, events.asking(list(map(str, environments)))):
         probes = dict(

@@ -41,6 +41,7 @@ def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
 # R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013.
 
 EVERY = 3  # rounds: in one of so many a row measures what it does not wait for
+QUICK_CYCLES = 14  # of a quick look: with more, its ratios differ by as much from the next look's
 FIRST_CYCLES = 30  # about as many as twelve scenarios were worth on three backends, by their first blocks: 12 to 37
 ASSUMED_DEGREES = 4  # blocks of a row's own, as which an assumed scatter counts where there are too few ratios
 PREDICT_PHASES = ("predict", "calls")
@@ -64,6 +65,8 @@ def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
     """As others are worth, if further blocks follow in any case."""
     effort = config.effort
     places = {(case.backend, case.device.label) for case in cases}  # columns of one scatter less: they need more cycles
+    if not effort.cold and not cases[0].paired:
+        return Portion({TRAIN: QUICK_CYCLES})
     known = effort.min_rounds >= MIN_ROUNDS and effort.protocol.agenda.usual and len(places) > 1
     return Portion({TRAIN: FIRST_CYCLES}) if known else Portion()
 

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.messages import OUTPACED, Code, Failure
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
-from kerasbench.protocol.stages import ALL, BATCH, ONE, PARTS, STAGES
+from kerasbench.protocol.stages import ALL, BATCH, ONE, PARTS, PILOT, STAGES
 from kerasbench.runs.turns import shares, standing
 
 NS_PER_S = 1e9
@@ -74,6 +75,18 @@ def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps,
     return sizes if known else None
 
 
+def left_behind(called: Sequence[str], least: Sequence[int], steps_ns: Steps) -> dict[int, Failure]:
+    """Return the columns that another has outpaced by then: they would cost a quick look more than they tell."""
+    quickest_ns = {index: min(of_column) for index, of_column in steps_ns.items()}
+    first = min(quickest_ns, key=quickest_ns.__getitem__)
+    left = {}
+    for index, ns in quickest_ns.items():
+        if len(steps_ns[index]) >= least[index] and ns >= SLOW_NS and ns > OUTPACED * quickest_ns[first]:
+            cause = f"a step takes {ns / NS_PER_S:.1f} s, more than {OUTPACED} times as long as on {called[first]}"
+            left[index] = Failure(Code.SLOW, cause, "leave --quick out: it is measured then", PILOT)
+    return left
+
+
 def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> Sizes:
     def fit(share: float, unit_ns: float, most: int, least: int = 1) -> int:
         return max(least, min(most, int(share * protocol.column_max_ns / unit_ns))) if unit_ns else most
@@ -110,7 +123,9 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
 
 def stages_of(protocol: Protocol, workload: WorkloadDescription) -> list[str]:
     with_parts = protocol.parts and not counts_epochs(workload.steps) and not workload.predicts_only
-    return [*shares(protocol, workload), *([PARTS] if with_parts else [])]
+    trains = not workload.predicts_only
+    asked = [stage for stage in shares(protocol, workload) if not protocol.leaves_out(stage, trains)]
+    return [*asked, *([PARTS] if with_parts else [])]
 
 
 # Of the warm-up of the first: what kept that one from being steady was mostly the machine, which no warm-up changes.

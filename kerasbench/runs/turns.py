@@ -108,6 +108,8 @@ def enough(
 
 def _is_enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, most: int | None, slices: Slices) -> bool:
     cycles = min(map(len, slices), default=0)
+    if cycles and max(sum(slice_.ns for slice_ in column) for column in slices) >= protocol.column_max_ns:
+        return True  # a quick look at steps of many seconds has one or two of each
     if cycles < min(protocol.min_cycles, LEAST_CYCLES):
         return False
     has_parts = STAGES[stage].sum_of > 1

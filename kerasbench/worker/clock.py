@@ -17,6 +17,7 @@ STEADY_WINDOW = 5  # slices in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
 WARMUP_MAX_SLICES = 30
 TOO_SHORT = 0.75  # a slice of less than this part of what it should last: K was found while others ran
+HICCUP_TIMES = 4  # so many times as long as asked for is a single step by itself, whatever its hiccups
 LONGEST_SLICES = 10  # times as long as asked for, so that a hiccup during calibration makes no slice endless
 
 SETTLE_NS, SETTLE_GPU_NS = 20 * MS, 50 * MS  # caches and queues are filled again, a GPU's clock has risen
@@ -80,7 +81,8 @@ class WarmUpClock:
         self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.execution * self.execution
         self.steps_per_slice = protocol.steps_per_slice or self.execution  # K
         self.slices: list[Slice] = []
-        self.warm = False
+        # Steps that are so slow that those before have warmed it up: nothing is left to do.
+        self.warm = not self._calibrating and protocol.warmup_slices == 0
 
     @property
     def unit_ns(self) -> float:
@@ -119,7 +121,8 @@ class WarmUpClock:
         doubled = 2 * self.steps_per_slice
         if ns >= target_ns:
             # Twice at the same size: one hiccup must not fix a K that is far too small.
-            self._calibrating = not self._long_enough_once
+            by_far = self.steps_per_slice == self.execution and ns >= HICCUP_TIMES * target_ns
+            self._calibrating = not (self._long_enough_once or by_far)
             self._long_enough_once = True
         elif self._has_room(doubled):
             self.steps_per_slice = doubled
@@ -199,7 +202,7 @@ class SliceClock:
         self._next: int | None = None  # the step at which discarding or measuring ends
         self._began = Reading(0, 0, 0)
         self.warmup = warmup
-        self.state = State.WARMING
+        self.state = State.WAITING if warmup.warm else State.WARMING
         self.slices: list[Slice] = []
 
     def begin_epoch(self) -> None:

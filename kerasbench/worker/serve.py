@@ -14,6 +14,7 @@ from typing import NoReturn
 from kerasbench import backends
 from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
+from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport, TrialFailure
 from kerasbench.protocol.requests import Request, decode_request
 from kerasbench.worker.failure import failure_of, refuse_other_frameworks
@@ -93,10 +94,14 @@ def probe(request: requests.ProbeRequest) -> ProbeReport:
             cause = f"{package} is not installed in {sys.prefix}"
             remedy = shlex.join([sys.executable, "-m", "pip", "install", "keras", backend.PACKAGE])
             raise TrialFailure(Failure(Code.UNAVAILABLE, cause, remedy, FIND))
-    importlib.import_module(backend.PACKAGE)
     try:
         keras_version = metadata.version("keras")
     except metadata.PackageNotFoundError:
         keras_version = metadata.version("keras-nightly")
-    versions = {"keras": keras_version, "numpy": metadata.version("numpy")} | backend.versions()
-    return ProbeReport(request.backend, sys.version.split()[0], versions, backend.devices())
+    versions, python = {"keras": keras_version, "numpy": metadata.version("numpy")}, sys.version.split()[0]
+    if not request.imports:
+        with suppress(metadata.PackageNotFoundError):  # its distribution may have another name, as tensorflow-cpu
+            versions[backend.PACKAGE] = metadata.version(backend.PACKAGE)
+        return ProbeReport(request.backend, python, versions, [Device(CPU)])
+    importlib.import_module(backend.PACKAGE)
+    return ProbeReport(request.backend, python, versions | backend.versions(), backend.devices())

@@ -16,6 +16,7 @@ from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
 from kerasbench.runners import Hooks, Logs, Runner
 from kerasbench.runners.feed import Rows
 from kerasbench.runners.inputs import describe, is_nested, mapped
+from kerasbench.runners.layers import random_layers
 from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import LEAST_STEPS, Ask, Pace, SliceClock, State, WarmUpClock
 
@@ -157,13 +158,18 @@ def single_step(runner: Runner, index: int) -> Step:
 Sized = Callable[[Callable[[], int]], Sizes]  # has one unit measured, which returns its ns; returns the row's sizes
 
 
-def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) -> tuple[Learning, list[Step], Sizes]:
+def learn(
+    runner: Runner, first_loss: float, sized: Sized, brief: bool = False
+) -> tuple[Learning | None, list[Step], Sizes]:
     """Train as many steps as all columns do, in the given order, and evaluate, to compare what backends learned.
 
-    Return also the steps after the first, by which parity is judged, and their sizes; ``brief``: train these alone.
+    Return also the steps after the first, by which parity is judged, and their sizes; ``brief``: train these alone, and
+    the first batch once more, whose loss tells the same as an evaluation where a step draws nothing at random. None: a
+    step takes so long that this is left out, too.
     """
     feed = runner.feed
-    before = _evaluate(runner, feed.first_batch)
+    evaluates = not brief or "train_step" in runner.overrides or bool(random_layers(runner.layers))
+    before = _evaluate(runner, feed.first_batch) if evaluates else first_loss
     following: list[Step] = []
 
     def train() -> int:
@@ -174,8 +180,11 @@ def learn(runner: Runner, first_loss: float, sized: Sized, brief: bool = False) 
     while 1 + len(following) < sizes.parity_steps:
         train()
     trained = sizes.parity_steps
+    if brief and sizes.left_out:
+        return None, following, sizes
     if brief:
-        after = _evaluate(runner, feed.first_batch)
+        after = _evaluate(runner, feed.first_batch) if evaluates else single_step(runner, 0).loss
+        trained += not evaluates
         return Learning(trained, first_loss, before, after, loss=after, accuracy=None), following, sizes
     within_bytes = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
     more = 1 + min(sizes.learn_steps - 1, within_bytes) - trained

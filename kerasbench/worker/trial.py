@@ -48,7 +48,7 @@ class Bench:
     sizes: Sizes | None = None  # None: after published epochs
     batch: Batch = field(init=False)
     recurrent: dict[str, str] = field(default_factory=dict)  # by kind of layer, what computes it
-    learning: measurement.Learning | None = None  # None: the model is not trained
+    learning: measurement.Learning | None = None  # None: the model is not trained, or too slow for a quick look at it
     again_ns: list[int] = field(default_factory=list)
     step_ns: int | None = None  # the quickest of these, without its fit
     parity: Parity | None = None
@@ -85,7 +85,8 @@ class Bench:
         return Pace(self.request.protocol, self.runner.wait, settle_ns, self.meter, on_gpu)
 
     def leaves_out(self, stage: str) -> bool:
-        return self.sizes is not None and stage in self.sizes.left_out
+        by_size = self.sizes is not None and stage in self.sizes.left_out
+        return by_size or self.request.protocol.leaves_out(stage, self.trains)
 
     def batches(self, names: Sequence[str]) -> Iterator[tuple[str, int]]:
         """Yield those of these stages that are to be measured, and how many samples a prediction takes there."""
@@ -238,7 +239,10 @@ def steps(trial: Bench) -> None:
         if trial.step_ns is not None and trial.step_ns >= SLOW_TIMES * pace.protocol.slice_ns:
             # Nothing is left to calibrate.
             units = 1 if counts_epochs(runner.feed.workload.steps) else runner.steps_per_execution
-            pace = dataclasses.replace(pace, protocol=dataclasses.replace(pace.protocol, steps_per_slice=units))
+            slow = dataclasses.replace(pace.protocol, steps_per_slice=units)
+            if trial.step_ns >= slow.warmup_max_ns:
+                slow = dataclasses.replace(slow, warmup_slices=0)  # its first steps have warmed it up
+            pace = dataclasses.replace(pace, protocol=slow)
         trial.steps = train.measure_steps(runner, pace, trial.ask(stages.TRAIN))
 
 

@@ -116,6 +116,8 @@ CORES = {"sys/devices/cpu_core/cpus": "0-15\n", "sys/devices/cpu_atom/cpus": "16
         (linux.display_makers, plugged(*[("0x030200", "0x10de")] * 2, ("0x030000", "0x8086")), ["Intel", "NVIDIA"]),
         (linux.display_makers, plugged(("0x120000", "0x1002"), ("0x120100", "0x8086")), ["AMD"]),
         (linux.display_makers, plugged(("0x038000", "0x1af4"), ("0x030000", "")), ["0x1af4"]),
+        *((linux.has_accelerator, {f"dev/{name}": ""}, True) for name in ("nvidia0", "kfd", "dri/renderD128")),
+        (linux.has_accelerator, {"dev/dri/card0": "", "dev/null": ""}, False),
         (linux.quota_cores, grouped("rubbish\n0::/a:b", {"a:b/cpu.max": "150000 100000\n"}), 1.5),
         *((linux.quota_cores, grouped("0::/", {"cpu.max": text}), None) for text in UNLIMITED),
         (linux.quota_cores, grouped(recorded("cgroup_v2.txt"), {f"{PODMAN}/cpu.max": "50000 100000\n"}), 0.5),

@@ -60,11 +60,14 @@ class Columns:
         self.steps_ns: list[dict[int, list[int]]] = []  # each time that the sizes were asked for
         self.limits = Limits(900.0, "900 s")
         self.rest_s = 0.0
+        self.left_behind: dict[int, Failure] = {}
         self.devices: dict[int, Device] = {}  # of those that are not on the CPU
 
     def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
         """Measure a block of these scripts; a name with a slash is an interpreter itself."""
-        rules = BlockPolicy(self._orders, self._enough, self._sizes, self.fits, self.rest_s)
+        rules = BlockPolicy(
+            self._orders, self._enough, self._sizes, self.fits, self.rest_s, lambda steps_ns: self.left_behind
+        )
         return block.measure(list(map(self._member, range(len(bodies)), bodies)), rules, self._note, alone, {})
 
     def failures(self, *bodies: str, alone: bool = True) -> list[Failure | None]:

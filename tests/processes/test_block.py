@@ -18,7 +18,7 @@ from kerasbench.processes import block, process
 from kerasbench.processes.block import PhaseEnded, PhaseStarted, TrialStarted
 from kerasbench.processes.process import Child, Limits
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.messages import Code, Phase
+from kerasbench.protocol.messages import Code, Failure, Phase
 from tests import stand_in
 from tests.processes.columns import CYCLES, FINE, Clock, Columns
 from tests.untraced import untraced
@@ -53,6 +53,13 @@ def test_first_steps_are_made_in_turns_and_answered_with_the_sizes_of_the_row(co
     assert columns.codes("pilot(5)\n" + TRAINS, leaving, "pilot(7)\n" + TRAINS) == [None, Code.CRASH, None]
     assert columns.steps_ns == [{0: [5], 2: [7]}, {0: [5, 5], 2: [7, 7]}]
     assert columns.log(2)[1:] == ["pilot 0 2", "pilot 1 1", "sized 65", "train 0 1", "train 1 0"]
+
+
+def test_a_column_that_is_left_behind_ends_and_the_sizes_are_those_of_the_others(columns: Columns) -> None:
+    columns.left_behind = {1: Failure(Code.SLOW, "a step takes 20 s", "leave --quick out")}
+    assert columns.failures("pilot(5)\n" + TRAINS, "pilot(999)\n" + TRAINS) == [None, columns.left_behind[1]]
+    assert columns.steps_ns == [{0: [5]}]
+    assert columns.log(1)[1:] == ["pilot 0 1"]
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from kerasbench.analysis.cases import STEADY
 from kerasbench.protocol.measurement import Samples
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.run import SWEEP, Effort, RunConfig, Trial, exactly
+from kerasbench.results.run import QUICK, SWEEP, Effort, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
 from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Portion, best_cycles
@@ -82,6 +82,7 @@ def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_secon
     [
         (RunConfig(), ("jax", "torch"), {"train": schedule.FIRST_CYCLES}),
         (RunConfig(effort=exactly(1)), ("jax", "torch"), {}),
+        (RunConfig(effort=QUICK), ("jax", "torch"), {"train": schedule.QUICK_CYCLES}),
         (RunConfig(effort=Effort(protocol=SWEEP)), ("jax", "torch"), {}),
         (RunConfig(), ("torch", "torch"), {}),
     ],

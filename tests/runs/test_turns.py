@@ -11,7 +11,7 @@ import pytest
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
 from kerasbench.protocol.stages import AGENDAS, CALLS, GENERATIONS
-from kerasbench.results.run import SWEEP
+from kerasbench.results.run import QUICK, SWEEP
 from kerasbench.runs import turns
 from tests import made
 
@@ -54,6 +54,16 @@ def slices(times_ms: Sequence[float], cycles: int, disturbed: Sequence[int] = ()
 
 def enough(stage: str, *columns: list[Slice], most: int | None = None) -> bool:
     return turns.enough(PROTOCOL, SHARES, stage, columns, most)
+
+
+def test_a_quick_look_at_steps_of_many_seconds_has_one_or_two_of_each() -> None:
+    def ends(step_s: float, cycles: int) -> bool:
+        columns = [slices([1000 * step_s], cycles), slices([500 * step_s], cycles)]
+        return turns.enough(QUICK.protocol, SHARES, "train", columns)
+
+    assert [step_s for step_s in (5, 10, 20) if ends(step_s, 1)] == [20]
+    assert [step_s for step_s in (5, 10, 20) if ends(step_s, 2)] == [10, 20]
+    assert not ends(20, 0)
 
 
 def test_a_stage_stops_when_its_loudest_pair_is_quiet_whatever_all_have_alike() -> None:

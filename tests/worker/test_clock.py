@@ -175,6 +175,14 @@ def test_a_turn_discards_then_measures_and_waits_again() -> None:
     assert training.events == [*first, (0, 11, wait), (0, 13, discard), (0, 17, measure), (0, 17, wait)]
 
 
+def test_what_its_first_steps_have_warmed_up_waits_for_its_turn_at_once() -> None:
+    slow = Pace(Protocol(steps_per_slice=1, warmup_slices=0), print, 0)
+    training = Training(SliceClock(WarmUpClock(slow.protocol, 10, sync_ns=0), slow), turns=2, step_ms=9000)
+    assert [slice_.ns for slice_ in training.play(10)] == [9000 * MS] * 2
+    # An epoch's first step is in no slice.
+    assert training.events[:3] == [(0, 0, State.WAITING), (0, 1, State.DISCARDING), (0, 2, State.MEASURING)]
+
+
 def test_a_child_waits_where_a_whole_slice_fits() -> None:
     # Of 13 steps 5 + 2 + 4 and one more to end it: none from step 11 on. Of 11 none fits any more after the warm-up.
     for steps_per_epoch, waits_at in (13, [5, 0, 0]), (11, [0, 0, 0]):

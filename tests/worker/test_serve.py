@@ -148,6 +148,9 @@ def test_a_backend_says_its_versions_and_what_it_sees_or_what_is_not_installed(s
     sys.modules.pop("jax")
     with pytest.raises(ImportError, match="libcuda"):
         probe(requests.ProbeRequest("jax"))
+    answer = probe(requests.ProbeRequest("jax", imports=False))  # there is a CPU alone, and nothing else to see
+    assert answer.versions == {"keras": "3.15.1", "numpy": "2.4.6", "jax": "0.10.2"}
+    assert [device.label for device in answer.devices] == ["cpu"]
 
 
 TOKEN = b"t0ken"

@@ -190,6 +190,7 @@ def test_a_model_learns_for_so_many_steps(workload: Any, parity: int, asked: int
     baseline, runner = begun(fed(workload))
     first_loss = train.first_step(runner)[1]
     learning, following, _ = train.learn(runner, first_loss, sized(asked, parity))
+    assert learning is not None
     assert learning.steps == baseline.steps == steps
     assert len(following) == parity - 1
     assert not any(shuffled for _, _, shuffled in baseline.epochs)
@@ -201,14 +202,23 @@ def test_a_model_learns_for_so_many_steps(workload: Any, parity: int, asked: int
 def test_it_learns_by_less_where_rows_are_large_steps_slow_or_many_sizes_swept(monkeypatch: pytest.MonkeyPatch) -> None:
     baseline, runner = begun()
     learning, following, _ = train.learn(runner, train.first_step(runner)[1], sized(), brief=True)
-    assert learning.steps == baseline.steps == 6
-    assert (len(following), learning.accuracy, baseline.evaluated) == (5, None, [16, 16])
+    assert learning is not None
+    assert learning.steps == baseline.steps == 7
+    assert (len(following), learning.accuracy, baseline.evaluated) == (5, None, [])  # the first batch once more
+    baseline, runner = begun()
+    runner.overrides = ["train_step"]
+    learning, following, _ = train.learn(runner, train.first_step(runner)[1], sized(), brief=True)
+    assert learning is not None
+    assert (learning.steps, len(following), baseline.evaluated) == (6, 5, [16, 16])
+    slow = dataclasses.replace(made.SIZES, left_out=["epoch"])
+    assert train.learn(runner, 1.0, lambda measure: slow, brief=True)[0] is None
     baseline, runner = begun()
     few = dataclasses.replace(made.SIZES, evaluated_batches=1)
     train.learn(runner, train.first_step(runner)[1], lambda measure: few)
     assert baseline.evaluated == [16, 16, 16]
     monkeypatch.setattr(train, "LEARN_BYTES", 8 * 16 * 4)  # of eight batches
-    assert train.learn(begun()[1], 1.0, sized())[0].steps == 9
+    learning, *_ = train.learn(begun()[1], 1.0, sized())
+    assert learning is not None and learning.steps == 9
 
 
 CLASSES: Any = np.arange(30, dtype=np.int32) % 3
@@ -238,7 +248,8 @@ def turned(x: Any, y: Any, batch: int) -> list[tuple[Any, Any]]:
     ],
 )
 def test_accuracy_is_the_share_of_rows_that_are_right(targets: Any, scores: Any, accuracy: Any) -> None:
-    assert train.learn(begun(fed(targets=targets), scores)[1], 1.0, sized())[0].accuracy == accuracy
+    learning, *_ = train.learn(begun(fed(targets=targets), scores)[1], 1.0, sized())
+    assert learning is not None and learning.accuracy == accuracy
     feed = fed(dataclasses.replace(WORKLOAD, feed=turned), targets=CLASSES)  # a pipeline has an order of its own
     runner: Any = SimpleNamespace(feed=feed, predictor=lambda batch: lambda x: np.eye(3)[x[:, 0].astype(int) % 3])
     assert train._accuracy(runner, feed.evaluated) == 1.0
@@ -272,8 +283,8 @@ def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest() 
     # How many short epochs a slice has is not the steps' affair.
     pace = Pace(Protocol(slice_ns=1, steps_per_slice=64, warmup_slices=9), PACE.synchronize, settle_ns=0)
     assert train.measure_epochs(runner, pace, granted(4)).count == [1] * 4
-    # The first begins the pipeline, two find out how many a slice has; each turn discards one; in the last, fit ends.
-    assert baseline.epochs == [(2 * 16 + 330 % 16, 16, True)] * (1 + 2 + 4 * 2 + 1)
+    # The first begins the pipeline, one fills a slice by far; each turn discards one; in the last, fit ends.
+    assert baseline.epochs == [(2 * 16 + 330 % 16, 16, True)] * (1 + 1 + 4 * 2 + 1)
     assert baseline.evaluated == [20, 30] * len(baseline.epochs)
 
 

@@ -238,6 +238,7 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
         "feed": FEED,
         "layers": [],
         "overrides": [],
+        "trains": True,
         "steps_per_execution": 4,
         "parameters": 7,
         "predict_on_batch": lambda x: x,

@@ -25,7 +25,8 @@ from kerasbench.text import percent, whole_gib
 from kerasbench.variants.variant import CaseFacts
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-EFFORT = dataclasses.replace(QUICK, max_rounds=MOST_ROUNDS)  # it looks after each round; those that stay are few
+LOOK = dataclasses.replace(QUICK.protocol, batches=True)
+EFFORT = dataclasses.replace(QUICK, max_rounds=MOST_ROUNDS, protocol=LOOK)  # it looks after each round: few stay
 OF_TRAINING = [variant.flag for variant in variants.ALL if variant.trains]
 FIRST_CYCLES = 12  # of the first round: they show who is far behind
 
@@ -48,7 +49,7 @@ class Plans(Planner):
         if unfit and (varies_batch or unfit == tries):
             instead = ", or give --batch-size" if varies_batch else ""
             raise UsageError(f"--try {unfit[0]} is for training; leave out --for {purpose}{instead}")
-        protocol = dataclasses.replace(EFFORT.protocol, epochs=trains and not varies_batch, predicts=not trains)
+        protocol = dataclasses.replace(LOOK, epochs=trains and not varies_batch, predicts=not trains)
         most_rounds = asked.rounds or EFFORT.max_rounds
         effort = dataclasses.replace(EFFORT, max_rounds=most_rounds, budget_s=config.effort.budget_s, protocol=protocol)
         baseline = default_backend()

@@ -20,6 +20,8 @@ from kerasbench.text import percent
 class Plans(Planner):
     def configured(self, asked: Asked) -> RunConfig:
         config = configure.configured(asked, "steady", configure.options_of(asked))
+        effort = config.effort
+        config = replace(config, effort=replace(effort, protocol=replace(effort.protocol, batches=True)))
         threshold = parse.share(asked.threshold, "--threshold")
         if threshold < MINIMAL_EFFECT:
             raise UsageError(f"--threshold takes {percent(MINIMAL_EFFECT)} or more, not {100 * threshold:.2f} %")
