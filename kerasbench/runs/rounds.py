@@ -258,7 +258,7 @@ class Rounds:
         if protocol.lasts:
             orders = turns.long_orders([case.options.control for case in cases])
         rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
-        sized = partial(self._sizes, cases, time.monotonic())
+        sized = partial(self._sizes, row, cases, time.monotonic())
         if self.planned.effort.cold or cases[0].paired or not protocol.agenda.usual:
             return BlockPolicy(orders, enough, sized, fits, rest_s)
         least = [_first_steps(case) for case in cases]
@@ -266,13 +266,13 @@ class Rounds:
         left_behind = partial(sizes.left_behind, called, least)
         return BlockPolicy(orders, enough, sized, fits, rest_s, left_behind)
 
-    def _sizes(self, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
+    def _sizes(self, row: OpenRow, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         least = max(map(_first_steps, cases))
         sized = sizes.sizes_of(protocol, workload, steps_ns, least)
         if sized is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
-            left_s = sum(schedule.column_s(case, sized, step_ns) for case, step_ns in columns)
+            left_s = sum(schedule.column_s(case, sized, step_ns, row.portion.cycles) for case, step_ns in columns)
             self.on_event(events.StepsKnown(columns, time.monotonic() - began_s, left_s))
         return sized
 

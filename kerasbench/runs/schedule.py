@@ -177,11 +177,12 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
 # How long a column takes, by its first steps. What was seen besides the units themselves, on two cores.
 FILLED = 0.8  # of the time for slices, before they are precise
 STEADY_TIMES = 2.0  # the least warm-up, until it is steady
-STAGE_S = 1.0  # compiling, collecting rows, the turns of a stage
+STAGE_SLICES = 7  # as long as so many: compiling, collecting rows, the turns of a stage
+EPOCH_NS = 1_000_000_000  # and what is learned of short epochs
 
 
-def column_s(case: Case, sizes: Sizes, step_ns: float) -> float:
-    """Beside its first steps."""
+def column_s(case: Case, sizes: Sizes, step_ns: float, most: Mapping[str, int]) -> float:
+    """Beside its first steps; ``most``: cycles of a stage (``Portion``)."""
     protocol, workload = case.protocol, case.selected.workload
     units, cycles = units_of(workload, step_ns, sizes.pass_batches), protocol.min_cycles
     ns = 0.0
@@ -195,6 +196,9 @@ def column_s(case: Case, sizes: Sizes, step_ns: float) -> float:
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
             facts, slices_ns = STAGES[stage], filled * of_stage.get(stage, 0.2) * case.slices_ns
-            least_ns = (LEAST_CYCLES if facts.long else cycles) * max(units[facts.unit], protocol.slice_ns)
-            ns += lead_ns(stage, units, sizes.warmup_calls) + max(least_ns, slices_ns) + STAGE_S * NS_PER_S
+            slice_ns = max(units[facts.unit], protocol.slice_ns)
+            least_ns = (LEAST_CYCLES if facts.long else cycles) * slice_ns
+            slices_ns = min(slices_ns, most.get(stage, math.inf) * slice_ns)
+            ns += lead_ns(stage, units, sizes.warmup_calls) + max(least_ns, slices_ns)
+            ns += STAGE_SLICES * protocol.slice_ns + (EPOCH_NS if stage == EPOCH else 0)
     return ns / NS_PER_S

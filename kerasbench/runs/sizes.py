@@ -29,6 +29,7 @@ LEAST_SILENCED = 2  # a second model is built and compiled for more than one los
 # What phases have of steps, where they have least.
 BY_ITSELF_NS = 30_000_000  # what a step by itself takes, at the end of a `fit` and after a wait, and none of an epoch's
 FORWARD = 0.4  # of a step is its prediction: a third of the operations, with some margin
+FORWARD_NS = 1_000_000  # and so much has one at least, of Python and the framework
 SINGLE = 4.0  # a sample by itself takes so many times its share of a batch, at most all of it
 EPOCH_STEPS = 2  # of a short epoch
 PARTS_STEPS = 8  # a cycle of three ways, each with what warms it up
@@ -45,7 +46,8 @@ def units_of(workload: WorkloadDescription, step_ns: float, pass_batches: int = 
     step_ns = max(0.0, step_ns - BY_ITSELF_NS)
     size = workload.predict_batch or workload.batch
     forward = step_ns if workload.predicts_only else FORWARD * step_ns * min(1.0, size / workload.batch)
-    validation = FORWARD * step_ns * math.ceil(workload.validation / workload.batch)
+    forward = max(FORWARD_NS, forward)
+    validation = max(FORWARD_NS, FORWARD * step_ns) * math.ceil(workload.validation / workload.batch)
     partial = step_ns * (workload.train % workload.batch) / workload.batch
     return {
         "step": step_ns,

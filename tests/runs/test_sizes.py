@@ -102,7 +102,7 @@ def test_a_column_that_takes_ten_times_as_long_as_another_is_left_behind_once_it
 def test_no_quick_column_goes_on_for_minutes_whatever_its_step(step_ns: int, workload: WorkloadDescription) -> None:
     case = made.changed(made.case(), protocol=BRIEF, selected={"workload": workload})
     assert (
-        3 < schedule.column_s(case, sized(step_ns, workload=workload), step_ns) < 80
+        3 < schedule.column_s(case, sized(step_ns, workload=workload), step_ns, {}) < 80
     )  # three of them and their start: five minutes
 
 
@@ -111,7 +111,7 @@ def test_a_column_takes_as_long_as_what_it_measures() -> None:
         row = dataclasses.replace(sized(100 * MS, with_parts), left_out=[*left_out])
         entry = {"description": {"learnable": learnable}}
         case = made.changed(made.case(), protocol=protocol, selected={"workload": WORKLOAD, "entry": entry})
-        return schedule.column_s(case, row, 100 * MS)
+        return schedule.column_s(case, row, 100 * MS, {})
 
     with_parts, learning = dataclasses.replace(BRIEF, parts=True), dataclasses.replace(BRIEF, repeats=True)
     assert column_s(BRIEF, left_out=("epoch",)) < column_s(BRIEF) < column_s(with_parts)
