@@ -1,5 +1,6 @@
 """docs/colab.ipynb runs beside frameworks that are there, in versions of their own, and changes none of them."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -18,9 +19,15 @@ pytestmark = [pytest.mark.real, pytest.mark.weekly, pytest.mark.timeout(1800)]
 THERE = ["keras==3.14.*", "jax==0.11.*", "torch", "tensorflow-cpu", "numpy", "ipykernel", "pip"]
 
 
+def called(*command: object) -> str:
+    """Run a program without what leads it to this checkout; return what it prints."""
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    words = list(map(str, command))
+    return subprocess.run(words, env=variables, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
 def pip(python: Path, *words: str) -> str:
-    called = [sys.executable, "-m", "pip", "--python", str(python), *words]
-    return subprocess.run(called, check=True, stdout=subprocess.PIPE, text=True).stdout
+    return called(sys.executable, "-m", "pip", "--python", python, *words)
 
 
 @pytest.fixture(scope="module")
@@ -30,9 +37,9 @@ def hosted(tmp_path_factory: pytest.TempPathFactory) -> Path:
     python = place / "bin" / "python"
     newer = shutil.which("python3.12") or ""
     starts = newer and subprocess.run([newer, "-V"], check=False).returncode == 0  # pyenv's shim may lead nowhere
-    subprocess.run([newer if starts else sys.executable, "-m", "venv", "--without-pip", place], check=True)
+    called(newer if starts else sys.executable, "-m", "venv", "--without-pip", place)
     pip(python, "install", "-q", *THERE)
-    subprocess.run([python, "-m", "ipykernel", "install", "--prefix", place, "--name", "hosted"], check=True)
+    called(python, "-m", "ipykernel", "install", "--prefix", place, "--name", "hosted")
     return python
 
 
