@@ -129,6 +129,13 @@ def test_the_notebook_for_hosted_machines_installs_from_where_pages_open_it() ->
     assert f"git+https://github.com/{repository}\\" in (ROOT / notebook).read_text("utf-8")
 
 
+def test_the_forms_that_pages_name_are_there() -> None:
+    texts = [page.read_text("utf-8") for page in [*PAGES, *(ROOT / "docs").glob("*.ipynb")]]
+    named = {form for text in texts for form in re.findall(r"the form \*(.*?)\*", text)}
+    forms = [file.read_text("utf-8") for file in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")]
+    assert named and named <= {re.findall("^name: (.*)$", form, re.MULTILINE)[0] for form in forms}
+
+
 def test_every_page_that_is_committed_says_what_its_data_say(tmp_path: Path) -> None:
     """Where a user has measured since, their results are not looked at."""
     listed = subprocess.run(
