@@ -108,7 +108,8 @@ def test_the_command_lines_of_all_pages_are_taken() -> None:
             pytest.fail(f"{name_of_page}: {line}: {error.format_message()}")
 
 
-MOST_PAGES, MOST_WORDS = 14, 24_000
+MOST_PAGES, MOST_WORDS = 16, 24_000
+LINES_FOR_AN_OWNER = 25  # of a GPU or a Mac, who is to type them
 README_LINES = 95
 
 
@@ -118,6 +119,21 @@ def test_the_docs_are_short() -> None:
     assert len(pages_of_users) <= MOST_PAGES
     assert sum(len(page.read_text("utf-8").split()) for page in pages_of_users) <= MOST_WORDS
     assert len(PAGES[0].read_text("utf-8").splitlines()) <= README_LINES
+    of_owners = [len(page.read_text("utf-8").splitlines()) for page in pages_of_users if "measure-a-" in page.name]
+    assert len(of_owners) == 2 and max(of_owners) <= LINES_FOR_AN_OWNER
+
+
+def test_the_notebook_for_hosted_machines_installs_from_where_pages_open_it() -> None:
+    address = re.compile(r"github(?:\.com)?/([\w-]+/kerasbench)/blob/main/(.*?)\)")
+    ((repository, notebook),) = {link for page in PAGES for link in address.findall(page.read_text("utf-8"))}
+    assert f"git+https://github.com/{repository}\\" in (ROOT / notebook).read_text("utf-8")
+
+
+def test_the_forms_that_pages_name_are_there() -> None:
+    texts = [page.read_text("utf-8") for page in [*PAGES, *(ROOT / "docs").glob("*.ipynb")]]
+    named = {form for text in texts for form in re.findall(r"the form \*(.*?)\*", text)}
+    forms = [file.read_text("utf-8") for file in (ROOT / ".github" / "ISSUE_TEMPLATE").glob("*.yml")]
+    assert named and named <= {re.findall("^name: (.*)$", form, re.MULTILINE)[0] for form in forms}
 
 
 def test_every_page_that_is_committed_says_what_its_data_say(tmp_path: Path) -> None:
