@@ -26,10 +26,9 @@ OTHER_REPOSITORY = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DI
 def git(folder: Path, *words: str, given: bytes = b"", **variables: str) -> bytes:
     """Return what git prints; raise UsageError if there is no git, ResultsError with what it says if it fails."""
     command = ["git", "-c", "user.useConfigOnly=true", *words]  # else git makes an address of the machine's name
+    known = os.environ | variables
     try:
-        ended = subprocess.run(
-            command, cwd=folder, env=os.environ | variables, input=given, capture_output=True, check=False
-        )
+        ended = subprocess.run(command, cwd=folder, env=known, input=given, capture_output=True, check=False)
     except FileNotFoundError:
         raise UsageError(f"contribute needs git, and an existing folder; there is no git, or no {folder}") from None
     if ended.returncode:

@@ -33,7 +33,20 @@ from kerasbench.scenario import APPLICATIONS, NAMED
 
 MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios has five million
 # Texts that stay: words of kerasbench and of backends, versions, names of parts, and what is renamed below.
-STAYS = frozenset(["Batch.x", "Batch.y", "Carried.host", "Compiler.breaks", "Compiler.eager", "Counted.scenario", "Counted.workload", "Description.name", "Description.title", "Description.text", "Description.source", "Description.kind", "Device.platform", "Device.name", "Failure.cause", "Failure.phase", "Generation.way", "Input.name", "Input.dtype", "Latency.way", "Machine.chip", "Machine.system", "Machine.architecture", "Machine.cores_by_kind", "Machine.gpus", "Machine.driver", "Machine.identifier", "MachineState.governors", "Measurement.fallbacks", "Parity.silenced", "Parity.sensitive", "Phase.name", "Proof.weights", "Proof.optimizer", "Proof.output", "Proof.runtime", "Protocol.kind", "Published.history", "Resolved.dtype_policy", "Resolved.compute_dtypes", "Resolved.weight_dtypes", "Resolved.fp32", "Resolved.image_data_format", "Resolved.versions", "Resolved.processors", "Resolved.recurrent", "Resolved.subnormals", "Resolved.malloc", "Run.started", "Run.finished", "Run.stopped_because", "Run.resumed", "Run.kerasbench", "RunConfig.scenarios", "RunConfig.backends", "RunConfig.devices", "RunConfig.environments", "RunConfig.data", "RunConfig.suite", "RunConfig.mode", "RunConfig.own", "Sample.reasons", "ScenarioFacts.file_hash", "ScenarioFacts.baselines", "ScenarioFacts.suite", "Signal.name", "Signal.reason", "Sizes.left_out", "Training.unit", "Trial.scenario", "Trial.workload", "Trial.backend", "Trial.protocol", "Trial.code", "Trial.ended", "WorkloadDescription.name", "WorkloadDescription.data", "WorkloadDescription.keras_only"])  # fmt: skip
+STAYS = """
+    Batch.x Batch.y Carried.host Compiler.breaks Compiler.eager Counted.scenario Counted.workload Description.name
+    Description.title Description.text Description.source Description.kind Device.platform Device.name Failure.cause
+    Failure.phase Generation.way Input.name Input.dtype Latency.way Machine.chip Machine.system Machine.architecture
+    Machine.cores_by_kind Machine.gpus Machine.driver Machine.identifier MachineState.governors Measurement.fallbacks
+    Parity.silenced Parity.sensitive Phase.name Proof.weights Proof.optimizer Proof.output Proof.runtime Protocol.kind
+    Published.history Resolved.dtype_policy Resolved.compute_dtypes Resolved.weight_dtypes Resolved.fp32
+    Resolved.image_data_format Resolved.versions Resolved.processors Resolved.recurrent Resolved.subnormals
+    Resolved.malloc Run.started Run.finished Run.stopped_because Run.resumed Run.kerasbench RunConfig.scenarios
+    RunConfig.backends RunConfig.devices RunConfig.environments RunConfig.data RunConfig.suite RunConfig.mode
+    RunConfig.own Sample.reasons ScenarioFacts.file_hash ScenarioFacts.baselines ScenarioFacts.suite Signal.name
+    Signal.reason Sizes.left_out Training.unit Trial.scenario Trial.workload Trial.backend Trial.protocol Trial.code
+    Trial.ended WorkloadDescription.name WorkloadDescription.data WorkloadDescription.keras_only
+"""
 SALT, LEFT_OUT = "kerasbench contribution", "left out of public results"
 HASHED, PSEUDONYM = re.compile("[0-9a-f]{12}"), re.compile("anon-[0-9a-f]{12}")  # of a machine: here, and in public
 SYSTEM = re.compile(r"\w+ [\d.]*\d(-microsoft)?")  # a kernel's name may go on with that of its builder
@@ -153,6 +166,7 @@ class _Cleaner:
     taken: dict[str, None] = field(default_factory=dict)  # in order, each once
 
     def __post_init__(self) -> None:
+        self.stays = frozenset(STAYS.split())
         config = self.run.config
         options = [*config.options, *(trial.options for trial in self.run.trials)]
         named = [Environment.parse(text).label for text in config.environments]
@@ -168,7 +182,7 @@ class _Cleaner:
         of_own = of_own or (isinstance(part, Trial) and part.scenario in self.aliases)
         other, values = self.in_other_words(part, of_own), {}
         for name in (declared.name for declared in fields(part)):
-            at, stays = f"{place}.{name}".strip("."), f"{type(part).__name__}.{name}" in STAYS
+            at, stays = f"{place}.{name}".strip("."), f"{type(part).__name__}.{name}" in self.stays
             values[name] = self.value(getattr(other, name), stays, at, of_own)
             if values[name] != getattr(part, name) and not any(taken.startswith(f"{at}.") for taken in self.taken):
                 self.taken[at] = None
