@@ -91,7 +91,7 @@ def main(base: str, head: str) -> int:
         return 1
     with tempfile.TemporaryDirectory() as folder:
         results = copied(HERE, head, Path(folder))
-        check = [sys.executable, "-m", "kerasbench", "report", str(results)]
+        check = [sys.executable, "-P", "-m", "kerasbench", "report", str(results)]
         if ended := subprocess.run([*check, "--check"], check=False).returncode:
             return ended
         added = [results / Path(name).name for status, name in files if status == "A"]

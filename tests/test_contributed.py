@@ -1,4 +1,4 @@
-"""Results that a pull request brings: those that are what they say pass, and nothing else does."""
+"""Results that a pull request brings, and how they come about: what `contribute` writes passes, and nothing else."""
 
 import os
 import re
@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.contributing.branch import CHART
 from kerasbench.pages import files as pages
+from kerasbench.protocol.messages import Code, Failure
 from tests import made
 from tests.repository import ROOT, git
 
@@ -30,6 +32,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("begun")
     git(folder, "init", "-q")
     (folder / "code.py").touch()
+    (folder / "kerasbench").mkdir()
+    (folder / "kerasbench" / "__init__.py").touch()
     add_run(folder / "results", 1)
     git(folder, "add", ".")
     git(folder, "commit", "-q", "-m", "before")
@@ -42,12 +46,17 @@ def clone(begun: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(begun, tmp_path / "clone"))
 
 
+def python(folder: Path, *words: object, **variables: str) -> "subprocess.CompletedProcess[str]":
+    known = os.environ | {"PYTHONPATH": str(ROOT)} | variables
+    command = [sys.executable, "-P", *map(str, words)]
+    nothing = subprocess.DEVNULL
+    return subprocess.run(command, cwd=folder, env=known, stdin=nothing, capture_output=True, text=True, check=False)
+
+
 def check(clone: Path) -> "subprocess.CompletedProcess[str]":
     git(clone, "add", ".")
     git(clone, "commit", "-q", "-m", "more results")
-    variables = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-P", str(CHECK), "base", "HEAD"]
-    return subprocess.run(command, cwd=clone, env=variables, capture_output=True, text=True, check=False)
+    return python(clone, CHECK, "base", "HEAD")
 
 
 def refuses(clone: Path, said: str) -> None:
@@ -127,3 +136,165 @@ def test_a_link_alone_is_refused(clone: Path, name: str) -> None:
     link.symlink_to("../../elsewhere.pth")
     ended = check(clone)
     assert (ended.returncode, ended.stderr.splitlines()[1:]) == (1, [f"{name!r}: is a link"])
+
+
+NAME = "results-2026-01-02T030405"
+AUTHOR = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+AUTHOR |= {
+    f"GIT_{who}_{what}": value
+    for who in ("AUTHOR", "COMMITTER")
+    for what, value in (("NAME", "A B"), ("EMAIL", "ab@example.org"))
+}
+
+
+def contribute(clone: Path, file: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    return python(
+        clone.parent, "-m", "kerasbench", "contribute", file, "--clone", clone, "--yes", *words, **(AUTHOR | variables)
+    )
+
+
+def state(clone: Path) -> tuple[str, ...]:
+    return (
+        git(clone, "status", "--porcelain", "--ignored"),
+        git(clone, "for-each-ref"),
+        git(clone, "ls-files", "--stage"),
+    )
+
+
+def brought(clone: Path) -> dict[str, str]:
+    """Return the new and changed files of the branch, and what else it says."""
+    names = git(clone, "diff", "--name-only", "base", NAME).splitlines()
+    return {name: git(clone, "show", f"{NAME}:{name}") for name in names} | {"": git(clone, "cat-file", "commit", NAME)}
+
+
+def mine(results: Path) -> Path:
+    """Store a run of a scenario of one's own, whose folder, failure and variables say whose it is."""
+    folder = "/home/erika_mustermann/models"
+    failure = Failure(
+        Code.ERROR, f"FileNotFoundError: {folder}/x", "look there", "build", f'File "{folder}/mine.py", line 3'
+    )
+    trials = [made.in_block(1, made.measurement(2.0), name="erikas_net", backend="jax")]
+    trials.append(made.trial(name="erikas_net", failure=failure))
+    config = {"scenarios": [f"{folder}/erikas_net.py"], "keep_env": {"HOME": folder}}
+    machine = {"identifier": "mustermanns-laptop", "cards": ["GPU-b13e5ece-bbd0-86b0-9274-50566234d477"]}
+    return made.stored(results, made.changed(made.record(*trials), config=config, machine=machine)).data
+
+
+def test_a_contributed_run_is_on_a_branch_alone_names_nobody_and_passes(clone: Path, tmp_path: Path) -> None:
+    file = mine(tmp_path / "erika_mustermann")
+    (clone / "code.py").write_text("unfinished work")
+    (clone / "results" / "notes.txt").write_text("mine")
+    git(clone, "add", "code.py")
+    before = state(clone)
+    ended = contribute(clone, file)
+    assert ended.returncode == 0, ended.stderr
+    after = state(clone)
+    assert (after[0], after[2]) == (before[0], before[2])
+    assert set(after[1].splitlines()) - set(before[1].splitlines()) == {
+        f"{git(clone, 'rev-parse', NAME)} commit\trefs/heads/{NAME}"
+    }
+    files = brought(clone)
+    assert {name for name in files if CHART.fullmatch(name.rpartition("/")[2]) is None} == {
+        "",
+        "results/README.md",
+        "results/2026-01-02T030405.json",
+        "results/2026-01-02T030405.md",
+    }
+    assert "author A B <ab@example.org>" in files[""]
+    words = ("erika", "mustermann", "home/", "GPU-", "b13e5ece", str(tmp_path))
+    assert [(name, word) for name, text in files.items() for word in words if word.lower() in text.lower()] == []
+    assert "own-" in files["results/README.md"]
+    checked = python(clone, CHECK, "base", NAME)
+    assert (checked.returncode, "# own-" in checked.stdout) == (0, True), checked.stderr
+    for line in (
+        "your scenario erikas_net is called own-",
+        "left out or changed: config.scenarios",
+        f"push FORK {NAME}",
+    ):
+        assert line in ended.stdout
+    assert "--head YOU:" in ended.stdout
+
+
+def test_with_their_names_scenarios_are_shown_as_text(clone: Path, tmp_path: Path) -> None:
+    """A name, a title and a text that are markup and code are neither; nothing is a place to write to."""
+    evil = "../../x](javascript:alert(1))<script>alert(1)</script>`$(touch hacked)`|\x1b]0;x\x07\n::error::x\u202e"
+    record = made.record(made.in_block(1, made.measurement(2.0), name=evil, backend="jax"))
+    described = made.changed(record.scenarios[0].description, title=evil, text=f"import os; {evil}", source=evil)
+    facts = made.changed(record.scenarios[0], description=described, suite="")
+    file = made.stored(tmp_path, made.changed(record, scenarios=[facts])).data
+    ended = contribute(clone, file, "--with-scenarios")
+    assert ended.returncode == 0, ended.stderr
+    assert not set("\x1b\x07\u202e") & set(ended.stdout + ended.stderr)
+    files = brought(clone)
+    assert all(name == "" or name.startswith("results/") for name in files)
+    for name, text in files.items():
+        if name.endswith((".md", ".svg")):
+            assert "<script" not in text and "](javascript" not in text and "\n::" not in text
+    checked = python(clone, CHECK, "base", NAME)
+    assert checked.returncode == 0, checked.stderr
+    assert not list(tmp_path.rglob("hacked"))
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (lambda text: text.replace('"count":[50', '"count":[51', 1), "differs from its data"),
+        (lambda text: text.replace('{"config":', '{"note":"import os","config":', 1), "it holds more than a result"),
+        (lambda text: text.replace('"machine":{', '"machine":{"cards":["GPU-1"],', 1), "differs from its data"),
+        (lambda text: text.replace('"config":{', '"config":{"timeout_s":3.0,"model_config":{"rows":"/home/e"},', 1), "does not write it so: config.model_config.rows"),
+    ],
+)  # fmt: skip
+def test_a_contributed_file_that_was_changed_by_hand_is_refused(
+    clone: Path, tmp_path: Path, edit: Callable[[str], str], said: str
+) -> None:
+    assert contribute(clone, mine(tmp_path)).returncode == 0
+    git(clone, "checkout", "-q", NAME)
+    file = clone / "results" / "2026-01-02T030405.json"
+    text = file.read_text()
+    file.write_text(edit(text))
+    assert file.read_text() != text
+    refuses(clone, said)
+
+
+def test_what_cannot_be_contributed_leaves_a_clone_as_it_is_and_says_what_to_do(clone: Path, tmp_path: Path) -> None:
+    good = mine(tmp_path / "good")
+    (tmp_path / "link.json").symlink_to(good)
+    (tmp_path / "large.json").write_bytes(b" " * 20_000_001)
+    (tmp_path / "code.json").write_text("import os; os.system('touch hacked')")
+    (tmp_path / "cut.json").write_bytes(good.read_bytes()[:-20])
+    stopped = made.record(made.in_block(1, made.measurement(2.0)))
+    interrupted = made.stored(tmp_path / "part", made.changed(stopped, stopped_because="interrupted")).data
+    failed = made.stored(tmp_path / "failed", made.record(made.trial(failure=made.FAILURE))).data
+    (tmp_path / "empty").mkdir()
+    there = next((clone / "results").glob("*.json"))
+    before = state(clone)
+    for file, words, said in (
+        (tmp_path / "link.json", (), "is a link: name the file itself"),
+        (tmp_path / "large.json", (), "larger than 20,000,000 bytes"),
+        (tmp_path / "code.json", (), "not a kerasbench result file"),
+        (tmp_path / "cut.json", (), "not a kerasbench result file"),
+        (tmp_path / "none.json", (), "cannot be read: No such file"),
+        (tmp_path, (), "not a file"),
+        (interrupted, (), "kerasbench --resume measures the rest"),
+        (failed, (), "nothing was measured in it"),
+        (there, (), "this run is there already"),
+        (good, ("--clone", str(tmp_path / "empty")), "no clone of kerasbench"),
+        (good, ("--clone", str(tmp_path / "gone")), "no clone of kerasbench"),
+    ):
+        ended = contribute(clone, file, *words)
+        assert (ended.returncode, said in ended.stderr, ended.stderr.count("\n")) == (2, True, 1), (said, ended.stderr)
+    asked = python(tmp_path, "-m", "kerasbench", "contribute", good, "--clone", clone)
+    assert (asked.returncode, "there is no terminal: add --yes" in asked.stderr) == (2, True)
+    nobody = contribute(clone, good, GIT_AUTHOR_NAME="", GIT_AUTHOR_EMAIL="")
+    assert (nobody.returncode, 'git config --global user.name "YOUR NAME"' in nobody.stderr) == (2, True)
+    assert state(clone) == before and not list(tmp_path.rglob("hacked"))
+    assert contribute(clone, good).returncode == 0
+    assert f"git branch -D {NAME}" in contribute(clone, good).stderr
+
+
+def test_pages_that_another_kerasbench_drew_are_not_drawn_anew_by_the_branch(clone: Path, tmp_path: Path) -> None:
+    (page,) = (clone / "results").glob("*T*.md")
+    page.write_text(page.read_text().replace("Time per training step", "Duration of a step"))
+    git(clone, "commit", "-qam", "another kerasbench")
+    ended = contribute(clone, mine(tmp_path))
+    assert (ended.returncode, f"draws {page.name} otherwise than HEAD has it" in ended.stderr) == (2, True)

@@ -182,7 +182,10 @@ def _becomes_public(cleaned: "Public", branch: "Branch") -> str:
     lines.append(cleaned.record.machine.title)
     rows = dict.fromkeys(label(trial.scenario, trial.workload) for trial in cleaned.record.trials)
     lines += [f"{count(len(rows), 'workload')}: {', '.join(rows)}"]
-    lines += [f"your {name} is called {alias}" for name, alias in cleaned.renamed.items()]
+    lines += [
+        f"your scenario {name} is called {alias}; --with-scenarios keeps its name"
+        for name, alias in cleaned.renamed.items()
+    ]
     lines += [f"left out or changed: {', '.join(cleaned.taken) or 'nothing'}"]
     lines += [f"{branch.data} and its pages, on {branch.base}", f"author: {branch.author}"]
     return "\n".join(["This becomes public:", *(f"    {blanked(line)}" for line in lines)])

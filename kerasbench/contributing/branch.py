@@ -29,8 +29,10 @@ def git(folder: Path, *words: str, given: bytes = b"", **variables: str) -> byte
     known = os.environ | variables
     try:
         ended = subprocess.run(command, cwd=folder, env=known, input=given, capture_output=True, check=False)
-    except FileNotFoundError:
-        raise UsageError(f"contribute needs git, and an existing folder; there is no git, or no {folder}") from None
+    except OSError as error:
+        if not folder.is_dir():
+            raise ResultsError(f"{folder}: {error.strerror}") from None
+        raise UsageError("there is no git, which this command needs: install it (git-scm.com)") from None
     if ended.returncode:
         raise ResultsError(f"git {words[0]}: {ended.stderr.decode(errors='replace').strip()}")
     return ended.stdout
