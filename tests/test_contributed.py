@@ -268,7 +268,7 @@ def test_what_cannot_be_contributed_leaves_a_clone_as_it_is_and_says_what_to_do(
         (tmp_path, (), "not a file"),
         (interrupted, (), "kerasbench --resume measures the rest"),
         (failed, (), "nothing was measured in it"),
-        (there, (), "this run is there already"),
+        (there, (), "is there already on HEAD, so there is nothing to send"),
         (good, ("--clone", str(tmp_path / "empty")), "no clone of kerasbench"),
         (good, ("--clone", str(tmp_path / "gone")), "no clone of kerasbench"),
     ):
@@ -296,17 +296,6 @@ def test_it_asks_and_no_is_no(clone: Path, tmp_path: Path, monkeypatch: pytest.M
         monkeypatch.setattr("sys.stdin", Typed(answer))
         assert main.main(words) == code
         assert (f"refs/heads/{NAME}" in branches(clone)) is is_written
-
-
-def test_another_run_of_the_same_second_gets_a_name_of_its_own(clone: Path, tmp_path: Path) -> None:
-    assert contribute(clone, mine(tmp_path)).returncode == 0
-    git(clone, "checkout", "-q", NAME)
-    other = made.record(made.in_block(1, made.measurement(2.0)))
-    file = made.stored(tmp_path / "other", made.changed(other, machine={"chip": "Chip 10"})).data
-    ended = contribute(clone, file)
-    assert ended.returncode == 0, ended.stderr
-    assert f"refs/heads/{NAME}-2" in branches(clone)
-    assert git(clone, "ls-tree", "--name-only", f"{NAME}-2", "results/2026-01-02T030405-2.json")
 
 
 def test_pages_that_another_kerasbench_drew_are_not_drawn_anew_by_the_branch(clone: Path, tmp_path: Path) -> None:

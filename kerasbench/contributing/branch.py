@@ -5,14 +5,13 @@ import re
 import subprocess
 import tempfile
 from dataclasses import dataclass
-from itertools import chain, count
 from pathlib import Path, PurePosixPath
 
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import replace
 from kerasbench.pages import files as pages
 from kerasbench.results.run import Run
-from kerasbench.results.store import as_line, read
+from kerasbench.results.store import as_line
 
 FOLDER = "results"
 CHART = re.compile(r"[a-z0-9-]+-[0-9a-f]{6}(-kinds)?\.svg")  # of a machine: drawn anew with its results
@@ -87,8 +86,10 @@ def plan(clone: Path, record: Run) -> Branch:
         raise UsageError(
             f"git does not know who makes the commit; the name and the address are public: {how}"
         ) from None
-    data = _free_name(top, commit, record)
-    name = data.replace("/", "-").removesuffix(".json")
+    stamp = record.started.replace(":", "").replace("Z", "")
+    data, name = f"{FOLDER}/{stamp}.json", f"{FOLDER}-{stamp}"
+    if data in listed(top, "ls-tree", "-z", "--name-only", commit, f"{FOLDER}/"):
+        raise ResultsError(f"{data}: is there already on {base}, so there is nothing to send")
     if listed(top, "for-each-ref", "--format=%(refname)%00", f"refs/heads/{name}"):
         raise UsageError(f"{top}: there is a branch {name} already: send it, or remove it with git branch -D {name}")
     return Branch(top, name, base, commit, author, data)
@@ -100,20 +101,6 @@ def _base(clone: Path) -> tuple[str, str]:
         if commit := git(clone, "for-each-ref", "--format=%(objectname)", reference).decode().strip():
             return name, commit
     return BASES[-1], git(clone, "rev-parse", "--verify", "HEAD^{commit}").decode().strip()
-
-
-def _free_name(clone: Path, commit: str, record: Run) -> str:
-    """Return a name for the data that the commit does not have; raise ResultsError if it has this run."""
-    names = set(listed(clone, "ls-tree", "-z", "--name-only", commit, f"{FOLDER}/"))
-    stamp = record.started.replace(":", "").replace("Z", "")
-    for stem in chain([stamp], (f"{stamp}-{number}" for number in count(2))):
-        name = f"{FOLDER}/{stem}.json"
-        if name not in names:
-            return name
-        there = read(git(clone, "cat-file", "blob", f"{commit}:{name}"), Path(name))
-        if there.machine.identity == record.machine.identity:
-            raise ResultsError(f"{name}: this run is there already, so there is nothing to send")
-    raise AssertionError  # numbers do not end
 
 
 def write(branch: Branch, record: Run) -> list[str]:

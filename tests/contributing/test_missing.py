@@ -17,7 +17,7 @@ PUBLISHED = """# Results by machine
 ## Apple M1 Pro, 10 logical CPUs, 16 GiB, Apple M1 Pro (16-core GPU), machine m2
 """
 H200, RTX = Device("cuda", 0, "NVIDIA H200"), Device("cuda", 0, "NVIDIA RTX 4090")
-RADEON = Device("rocm", 0, "Radeon")
+RADEON, MPS = Device("rocm", 0, "Radeon"), Device("mps")
 
 
 @pytest.mark.parametrize(
@@ -25,9 +25,9 @@ RADEON = Device("rocm", 0, "Radeon")
     [
         ("AMD EPYC", [], [made.CPU], False, "results of AMD EPYC are"),
         ("AMD EPYC 7B13", [], [made.CPU], True, "no results of AMD EPYC 7B13 are"),
-        ("Apple M1", ["Apple M1 (8-core GPU)"], [Device("mps")], True, "no results of Apple M1 (8-core GPU) and Apple M1 are"),
-        ("Apple M1 Pro", ["Apple M1 Pro (16-core GPU)"], [Device("mps")], False, "results of Apple M1 Pro and Apple"),
-        ("AMD EPYC", ["NVIDIA RTX 4090", "NVIDIA RTX 4090"], [made.CPU, RTX], True, "no results of NVIDIA RTX 4090 are"),
+        ("Apple M1", ["Apple M1 (8-core GPU)"], [MPS], True, "no results of Apple M1 (8-core GPU) and Apple M1 are"),
+        ("Apple M1 Pro", ["Apple M1 Pro (16-core GPU)"], [MPS], False, "results of Apple M1 Pro and Apple M1 Pro (16"),
+        ("AMD EPYC", ["NVIDIA RTX 4090"] * 2, [made.CPU, RTX], True, "no results of NVIDIA RTX 4090 are"),
         ("AMD EPYC", ["NVIDIA RTX 4090"], [made.CPU], False, "results of AMD EPYC are"),  # which no backend finds
         ("AMD EPYC", ["NVIDIA H200"], [H200], False, "results of AMD EPYC and NVIDIA H200 are"),
         ("AMD EPYC", [], [RADEON], True, "no results of Radeon are"),  # as a backend calls it
