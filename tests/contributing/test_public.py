@@ -99,8 +99,9 @@ def personal() -> Run:
         own=asked.own | {ERIKA: ERIKA},
         model_config=ModelConfig([Input(ERIKA, [4])], custom=HOME, rows=HOME),
     )
+    home: Run = at_home(run)
     return made.changed(
-        at_home(run),
+        home,
         config=at_home(config),
         scenarios=[
             made.changed(at_home(run.scenarios[0]), description=described, suite=""),
