@@ -55,6 +55,7 @@ LOGS = re.compile("(val_)?(loss|accuracy)$")
 # Labels and settings that stay: versions of packages, and variables of frameworks without a folder in their values.
 VERSION = re.compile(r"(env-\d+)|(keras|tensorflow|torch|jax|jaxlib|numpy)-\d+(\.\d+)*((a|b|rc|\.dev)\d+)?")
 SETTING = re.compile(r"(VARIABLE|((XLA|TF|JAX|TORCH|KERAS|OMP|KMP|MKL|CUDA|MALLOC)_\w+))=[\w.,:=+-]*")
+FREE = [variant.name for variant in variants.ALL if variant.takes is str and not variant.words]  # a user's own words
 
 
 def of_system(machine: Machine) -> Machine:
@@ -171,7 +172,8 @@ class _Cleaner:
         options = [*config.options, *(trial.options for trial in self.run.trials)]
         named = [Environment.parse(text).label for text in config.environments]
         self.labels = _renamed([*named, *(chosen.environment for chosen in options)], VERSION, "env-{}")
-        self.settings = _renamed((str(chosen.get("env", "")) for chosen in options), SETTING, "VARIABLE={}")
+        settings = (str(chosen[name]) for chosen in options for name in FREE if name in chosen)
+        self.settings = _renamed(settings, SETTING, "VARIABLE={}")
         self.workloads: dict[tuple[str, str], str] = {}
         for described in (facts.description for facts in self.run.scenarios if facts.description.name in self.aliases):
             for number, name in enumerate((workload.name for workload in described.workloads), start=1):
@@ -194,8 +196,8 @@ class _Cleaner:
         if is_dataclass(value):
             return self.part(value, place, of_own)
         if isinstance(value, Options):
-            renamed = {"environment": self.labels, "env": self.settings}
-            return value.but(**{name: names.get(str(value.get(name))) for name, names in renamed.items()})
+            settings = {name: self.settings.get(str(value.get(name))) for name in FREE}
+            return value.but(environment=self.labels.get(value.environment), **settings)
         if isinstance(value, list) and not all(isinstance(member, str) for member in value):
             is_numbers = isinstance(value[0], (int, float))
             return value if is_numbers else [self.value(member, stays, place, of_own) for member in value]
