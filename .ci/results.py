@@ -2,41 +2,32 @@
 
 The files are anybody's. They are read from git as data, by the code of BASE, and nothing of them is run. What is
 refused: other files beside results, results that were there before and differ now, what is no plain file or too large,
-what cannot be read, and pages that are not what their data say; and a link anywhere. A pull request that brings or
-changes no data is no such one, but for links: pages that a change of the code draws anew are checked by the tests.
+what cannot be read, data that ``kerasbench contribute`` would not write so, and pages that are not what their data
+say; and a link anywhere. A pull request that brings or changes no data is no such one, but for links: pages that a
+change of the code draws anew are checked by the tests.
 """
 
-import os
-import re
 import secrets
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
+from kerasbench.contributing.branch import FOLDER, KINDS, PLAIN, copied, is_redrawn, listed
+from kerasbench.contributing.public import MOST_BYTES, require_public
+from kerasbench.errors import ResultsError
 from kerasbench.pages.files import made_from
 from kerasbench.results.store import STAMP
+from kerasbench.text import printable
 
-FOLDER, INDEX = "results", "README.md"
-CHART = re.compile(r"[a-z0-9-]+-[0-9a-f]{6}(-kinds)?\.svg")  # of a machine: drawn anew with its results
-KINDS = (".json", ".md", ".svg")
-MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios has five million
-PLAIN = "100644"  # the mode of a file that is no link and no program
+HERE = Path()
 FILES = (PLAIN, "100755")  # other modes are a link's and a submodule's, which lead out of the repository
-
-
-def git(*words: str) -> bytes:
-    return subprocess.run(["git", *words], capture_output=True, check=True).stdout  # noqa: S607
-
-
-def listed(*words: str) -> list[str]:
-    """Return what git lists, with a NUL behind each; a name need not be UTF-8."""
-    return os.fsdecode(git(*words)).split("\0")[:-1]
 
 
 def changed(base: str, head: str) -> list[tuple[str, str]]:
     """Return the files that HEAD changes: how (A: added), and their names."""
-    found = listed("diff", "--no-renames", "--name-status", "-z", f"{base}...{head}")
+    found = listed(HERE, "diff", "--no-renames", "--name-status", "-z", f"{base}...{head}")
     return list(zip(found[::2], found[1::2], strict=True))
 
 
@@ -47,7 +38,7 @@ def brings_data(files: list[tuple[str, str]]) -> bool:
 
 def links(files: list[tuple[str, str]], head: str) -> list[str]:
     """Return what is no file of what HEAD brings: commands would write and read elsewhere."""
-    lines = listed("ls-tree", "-r", "-z", head)
+    lines = listed(HERE, "ls-tree", "-r", "-z", head)
     modes = {name: line.split()[0] for line, _, name in (line.partition("\t") for line in lines)}
     return [f"{name!r}: is a link" for _, name in files if name in modes and modes[name] not in FILES]
 
@@ -58,12 +49,11 @@ def complaints(files: list[tuple[str, str]], head: str) -> list[str]:
     for status, name in files:
         path = PurePosixPath(name)
         is_of_run = path.suffix in KINDS and STAMP.fullmatch(path.stem)
-        is_redrawn = path.name == INDEX or CHART.fullmatch(path.name)
-        if path.parent != PurePosixPath(FOLDER) or not (is_of_run or is_redrawn):
+        if path.parent != PurePosixPath(FOLDER) or not (is_of_run or is_redrawn(path.name)):
             found.append(f"{name!r}: a pull request with results brings files results/<start>{'|'.join(KINDS)} alone")
-        elif status != "A" and not is_redrawn:
+        elif status != "A" and not is_redrawn(path.name):
             found.append(f"{name!r}: is there already, and stays as it is: results are added")
-    for line in listed("ls-tree", "-z", "--long", head, f"{FOLDER}/"):
+    for line in listed(HERE, "ls-tree", "-z", "--long", head, f"{FOLDER}/"):
         description, _, name = line.partition("\t")
         mode, kind, _, size = description.split()
         if kind == "blob" and (mode != PLAIN or int(size) > MOST_BYTES):
@@ -71,15 +61,19 @@ def complaints(files: list[tuple[str, str]], head: str) -> list[str]:
     return found
 
 
-def copied(head: str, folder: Path) -> Path:
-    """Copy the results of HEAD out of git, and return their folder."""
-    results = folder / FOLDER
-    results.mkdir()
-    for name in listed("ls-tree", "-z", "--name-only", head, f"{FOLDER}/"):
-        path = PurePosixPath(name)
-        if path.suffix in KINDS:
-            (results / path.name).write_bytes(git("cat-file", "blob", f"{head}:{name}"))
-    return results
+def private(added: list[Path]) -> Iterator[str]:
+    """Yield which data are not as ``kerasbench contribute`` writes them."""
+    for file in added:
+        if file.suffix == ".json":
+            try:
+                require_public(file.read_bytes(), file.name)
+            except ResultsError as error:
+                yield str(error)
+
+
+def unmade(added: list[Path], results: Path) -> list[str]:
+    pages = {file for file in added if file.suffix != ".json"}
+    return [f"{file.name}: no data make this page" for file in sorted(pages - made_from([results]).keys())]
 
 
 def main(base: str, head: str) -> int:
@@ -96,13 +90,13 @@ def main(base: str, head: str) -> int:
         print("\n".join(wrong), file=sys.stderr)
         return 1
     with tempfile.TemporaryDirectory() as folder:
-        results = copied(head, Path(folder))
-        check = [sys.executable, "-m", "kerasbench", "report", str(results)]
+        results = copied(HERE, head, Path(folder))
+        check = [sys.executable, "-P", "-m", "kerasbench", "report", str(results)]
         if ended := subprocess.run([*check, "--check"], check=False).returncode:
             return ended
-        added = [results / Path(name).name for status, name in files if status == "A" and not name.endswith(".json")]
-        if strange := sorted({*added} - made_from([results]).keys()):
-            print(f"{strange[0].name}: no data make this page", file=sys.stderr)
+        added = [results / Path(name).name for status, name in files if status == "A"]
+        if wrong := list(private(added)) or unmade(added, results):
+            print(printable("\n".join(wrong)), file=sys.stderr)
             return 1
         pages = [file for file in added if file.suffix == ".md"]
         print("\n".join(page.read_text("utf-8") for page in pages))

@@ -1,5 +1,6 @@
-"""Results that a pull request brings: those that are what they say pass, and nothing else does."""
+"""Results that a pull request brings, and how they come about: what `contribute` writes passes, and nothing else."""
 
+import io
 import os
 import re
 import shutil
@@ -10,7 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.cli import main
+from kerasbench.contributing.branch import CHART
 from kerasbench.pages import files as pages
+from kerasbench.protocol.messages import Code, Failure
 from tests import made
 from tests.repository import ROOT, git
 
@@ -30,6 +34,8 @@ def begun(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("begun")
     git(folder, "init", "-q")
     (folder / "code.py").touch()
+    (folder / "kerasbench").mkdir()
+    (folder / "kerasbench" / "__init__.py").touch()
     add_run(folder / "results", 1)
     git(folder, "add", ".")
     git(folder, "commit", "-q", "-m", "before")
@@ -42,12 +48,17 @@ def clone(begun: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(begun, tmp_path / "clone"))
 
 
+def python(folder: Path, *words: object, **variables: str) -> "subprocess.CompletedProcess[str]":
+    known = os.environ | {"PYTHONPATH": str(ROOT)} | variables
+    command = [sys.executable, "-P", *map(str, words)]
+    nothing = subprocess.DEVNULL
+    return subprocess.run(command, cwd=folder, env=known, stdin=nothing, capture_output=True, text=True, check=False)
+
+
 def check(clone: Path) -> "subprocess.CompletedProcess[str]":
     git(clone, "add", ".")
     git(clone, "commit", "-q", "-m", "more results")
-    variables = os.environ | {"PYTHONPATH": str(ROOT)}
-    command = [sys.executable, "-P", str(CHECK), "base", "HEAD"]
-    return subprocess.run(command, cwd=clone, env=variables, capture_output=True, text=True, check=False)
+    return python(clone, CHECK, "base", "HEAD")
 
 
 def refuses(clone: Path, said: str) -> None:
@@ -127,3 +138,178 @@ def test_a_link_alone_is_refused(clone: Path, name: str) -> None:
     link.symlink_to("../../elsewhere.pth")
     ended = check(clone)
     assert (ended.returncode, ended.stderr.splitlines()[1:]) == (1, [f"{name!r}: is a link"])
+
+
+NAME = "results-2026-01-02T030405"
+AUTHOR = {"GIT_AUTHOR_NAME": "A B", "GIT_AUTHOR_EMAIL": "ab@example.org"}
+COMMITTER = {"GIT_COMMITTER_NAME": "A B", "GIT_COMMITTER_EMAIL": "ab@example.org"}
+NO_SETTINGS = {"GIT_CONFIG_GLOBAL": "/dev/null", "GIT_CONFIG_SYSTEM": "/dev/null"}
+
+
+def contribute(clone: Path, file: Path, *words: str, **variables: str) -> "subprocess.CompletedProcess[str]":
+    known = AUTHOR | COMMITTER | NO_SETTINGS | variables
+    return python(clone.parent, "-m", "kerasbench", "contribute", file, "--clone", clone, "--yes", *words, **known)
+
+
+def untouched(clone: Path) -> tuple[str, str]:
+    return git(clone, "status", "--porcelain", "--ignored"), git(clone, "ls-files", "--stage")
+
+
+def branches(clone: Path) -> list[str]:
+    return git(clone, "for-each-ref", "--format=%(refname)").splitlines()
+
+
+def brought(clone: Path) -> dict[str, str]:
+    """Return the new and changed files of the branch, and what its commit says."""
+    names = git(clone, "diff", "--name-only", "base", NAME).splitlines()
+    return {name: git(clone, "show", f"{NAME}:{name}") for name in names} | {"": git(clone, "cat-file", "commit", NAME)}
+
+
+def mine(results: Path) -> Path:
+    """Store a run of a scenario of one's own, whose folder, failure and variables say whose it is."""
+    folder = "/home/erika_mustermann/models"
+    failure = Failure(Code.ERROR, f"FileNotFoundError: {folder}/x", "", "build", f'File "{folder}/mine.py", line 3')
+    trials = [made.in_block(1, made.measurement(2.0), name="erikas_net", backend="jax")]
+    trials.append(made.trial(name="erikas_net", failure=failure))
+    config = {"scenarios": [f"{folder}/erikas_net.py"], "keep_env": {"HOME": folder}}
+    machine = {"identifier": "mustermanns-laptop", "cards": ["GPU-b13e5ece-bbd0-86b0-9274-50566234d477"]}
+    return made.stored(results, made.changed(made.record(*trials), config=config, machine=machine)).data
+
+
+def test_a_contributed_run_is_on_a_branch_alone_names_nobody_and_passes(clone: Path, tmp_path: Path) -> None:
+    file = mine(tmp_path / "erika_mustermann")
+    (clone / "code.py").write_text("unfinished work")
+    (clone / "results" / "notes.txt").write_text("mine")
+    git(clone, "add", "code.py")
+    before, known = untouched(clone), branches(clone)
+    ended = contribute(clone, file)
+    assert ended.returncode == 0, ended.stderr
+    assert untouched(clone) == before
+    assert set(branches(clone)) - set(known) == {f"refs/heads/{NAME}"}
+    files = brought(clone)
+    start = "results/2026-01-02T030405"
+    assert {name for name in files if not CHART.fullmatch(Path(name).name)} == {
+        "",
+        "results/README.md",
+        f"{start}.json",
+        f"{start}.md",
+    }
+    assert "author A B <ab@example.org>" in files[""]
+    words = ("erika", "mustermann", "home/", "gpu-", "b13e5ece", str(tmp_path).lower())
+    assert [(name, word) for name, text in files.items() for word in words if word in text.lower()] == []
+    assert "own-" in files["results/README.md"]
+    checked = python(clone, CHECK, "base", NAME)
+    assert (checked.returncode, files[f"{start}.md"] in checked.stdout) == (0, True), checked.stderr
+    lines = ("your scenario erikas_net is called own-", "left out or changed: config.", f"push FORK {NAME}\n", "YOU:")
+    assert all(line in ended.stdout for line in lines)
+
+
+def test_names_that_stay_are_shown_as_text(clone: Path, tmp_path: Path) -> None:
+    """A name, a title and a text that are markup and code are neither, and no place to write to."""
+    evil = "../../x](javascript:alert(1))<script>alert(1)</script>`$(touch hacked)`|\x1b]0;x\x07\n::error::x\u202e"
+    record = made.record(made.in_block(1, made.measurement(2.0), name=evil, backend="jax"))
+    described = made.changed(record.scenarios[0].description, title=evil, text=f"import os; {evil}", source=evil)
+    facts = made.changed(record.scenarios[0], description=described, suite="")
+    file = made.stored(tmp_path, made.changed(record, scenarios=[facts])).data
+    ended = contribute(clone, file, "--with-scenarios")
+    assert ended.returncode == 0, ended.stderr
+    assert not set("\x1b\x07\u202e") & set(ended.stdout + ended.stderr)
+    files = brought(clone)
+    assert all(Path(name).parent == Path("results") for name in files if name)
+    for name, text in files.items():
+        if name.endswith((".md", ".svg")):
+            assert not re.search(r"(?<!\\)(<script|\]\(javascript)|^::", text, re.MULTILINE)
+    checked = python(clone, CHECK, "base", NAME)
+    assert checked.returncode == 0, checked.stderr
+    assert not list(tmp_path.rglob("hacked"))
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "said"),
+    [
+        ("100000000", "110000000", "differs from its data"),
+        ('{"config":{', '{"note":"import os","config":{', "does not write it so: it holds more than a result"),
+        ('"machine":{', '"machine":{"cards":["GPU-b13e5ece"],', "differs from its data"),
+        ('"model_config":{', '"model_config":{"rows":"/home/e"', "does not write it so: config.model_config.rows"),
+        ("the test is over", "interrupted", "differs from its data"),
+    ],
+)
+def test_a_contributed_file_that_was_changed_by_hand_is_refused(
+    clone: Path, tmp_path: Path, before: str, after: str, said: str
+) -> None:
+    assert contribute(clone, mine(tmp_path)).returncode == 0
+    git(clone, "checkout", "-q", NAME)
+    file = clone / "results" / "2026-01-02T030405.json"
+    text = file.read_text()
+    assert before in text
+    file.write_text(text.replace(before, after))
+    refuses(clone, said)
+
+
+def test_what_cannot_be_contributed_leaves_a_clone_as_it_is_and_says_what_to_do(clone: Path, tmp_path: Path) -> None:
+    good = mine(tmp_path / "good")
+    link, large, code, cut = (tmp_path / f"{name}.json" for name in ("link", "large", "code", "cut"))
+    link.symlink_to(good)
+    large.write_bytes(b" " * 20_000_001)
+    code.write_text("import os; os.system('touch hacked')")
+    cut.write_bytes(good.read_bytes()[:-20])
+    measured = made.record(made.in_block(1, made.measurement(2.0)))
+    interrupted = made.stored(tmp_path / "part", made.changed(measured, stopped_because="interrupted")).data
+    failed = made.stored(tmp_path / "failed", made.record(made.trial(failure=made.FAILURE))).data
+    (tmp_path / "empty").mkdir()
+    (there,) = (clone / "results").glob("*.json")
+    before = untouched(clone), branches(clone)
+    for file, words, said in (
+        (link, (), "is a link: name the file itself"),
+        (large, (), "larger than 20,000,000 bytes"),
+        (code, (), "not a kerasbench result file"),
+        (cut, (), "not a kerasbench result file"),
+        (tmp_path / "none.json", (), "cannot be read: No such file"),
+        (tmp_path, (), "not a file"),
+        (interrupted, (), "kerasbench --resume measures the rest"),
+        (failed, (), "nothing was measured in it"),
+        (there, (), "is there already on HEAD, so there is nothing to send"),
+        (good, ("--clone", str(tmp_path / "empty")), "no clone of kerasbench"),
+        (good, ("--clone", str(tmp_path / "gone")), "no clone of kerasbench"),
+    ):
+        ended = contribute(clone, file, *words)
+        assert (ended.returncode, said in ended.stderr, ended.stderr.count("\n")) == (2, True, 1), (said, ended.stderr)
+    asked = python(tmp_path, "-m", "kerasbench", "contribute", good, "--clone", clone)
+    assert (asked.returncode, "there is no terminal: add --yes" in asked.stderr) == (2, True)
+    nobody = contribute(clone, good, GIT_AUTHOR_NAME="", GIT_AUTHOR_EMAIL="")
+    assert (nobody.returncode, 'git config --global user.name "YOUR NAME"' in nobody.stderr) == (2, True), nobody.stdout
+    assert (untouched(clone), branches(clone)) == before and not list(tmp_path.rglob("hacked"))
+    assert contribute(clone, good).returncode == 0
+    assert f"git branch -D {NAME}" in contribute(clone, good).stderr
+
+
+class Typed(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+def test_it_asks_and_no_is_no(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name, value in (AUTHOR | COMMITTER | NO_SETTINGS).items():
+        monkeypatch.setenv(name, value)
+    words = ["contribute", str(mine(tmp_path)), "--clone", str(clone)]
+    for answer, code, is_written in (("", 130, False), ("\n", 0, False), ("n\n", 0, False), ("y\n", 0, True)):
+        monkeypatch.setattr("sys.stdin", Typed(answer))
+        assert main.main(words) == code
+        assert (f"refs/heads/{NAME}" in branches(clone)) is is_written
+
+
+def test_pages_that_another_kerasbench_drew_are_not_drawn_anew_by_the_branch(clone: Path, tmp_path: Path) -> None:
+    (page,) = (clone / "results").glob("*T*.md")
+    page.write_text(page.read_text().replace("Time per training step", "Duration of a step"))
+    git(clone, "commit", "-qam", "another kerasbench")
+    ended = contribute(clone, mine(tmp_path))
+    assert (ended.returncode, f"draws {page.name} otherwise than HEAD has it" in ended.stderr) == (2, True)
+
+
+def test_it_is_built_on_the_project_s_branch_whatever_is_worked_on(clone: Path, tmp_path: Path) -> None:
+    git(clone, "update-ref", "refs/remotes/origin/main", "base")
+    git(clone, "update-ref", "refs/remotes/upstream/main", "base")
+    (clone / "code.py").write_text("a feature")
+    git(clone, "commit", "-qam", "a feature")
+    assert "on upstream/main" in contribute(clone, mine(tmp_path)).stdout
+    assert git(clone, "rev-parse", f"{NAME}^") == git(clone, "rev-parse", "base")

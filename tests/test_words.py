@@ -44,7 +44,9 @@ SAY = {
 }
 RETIRED = {phrase: instead for instead, phrases in SAY.items() for phrase in phrases}
 DOCUMENTS = ("*.md", "docs/**/*.md", "docs/*.ipynb", "results/*.md", "benchmarks/**/*.md", ".github/**/*.yml")
-KEYS = re.compile(r"[a-z]+(?:_[a-z]+)*")  # of result files, which stay until the schema changes
+KEYS = re.compile(
+    r"[a-z]+(?:_[a-z]+)*|\s*(?:[A-Z]\w+\.\w+\s+)+"
+)  # of result files, which stay until the schema changes
 
 
 def strings(file: Path) -> Iterator[tuple[int, str]]:

@@ -17,7 +17,7 @@ from kerasbench import __version__
 from kerasbench.cli.measuring import bisect, explain, fastest, run, soak, sweep, versus
 from kerasbench.cli.options import CommandGroup
 from kerasbench.cli.preparing import create, doctor, list_, new
-from kerasbench.cli.reading import compare, history, report
+from kerasbench.cli.reading import compare, contribute, history, report
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError, UsageError
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
 
@@ -32,7 +32,7 @@ app = CommandGroup(
     NAME,
     purposes={
         "Measure": [run, sweep, explain, versus, bisect, fastest, soak],
-        "Read results": [report, compare, history],
+        "Read results": [report, compare, history, contribute],
         "Prepare": [list_, new, doctor, environments],
     },
     help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"

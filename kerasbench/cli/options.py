@@ -36,6 +36,8 @@ compare     kerasbench compare results-old results-new  # what became faster or 
 compare     kerasbench compare old/ new/ --fail-on regression  # for a script: three runs of each, in turns
 history     kerasbench history results --plot ratios.svg  # did a ratio change over time?
 history     kerasbench history results --csv  # for a tool that looks for change points
+contribute  kerasbench contribute results/2026-11-27T124259.json  # in a clone of the repository
+contribute  kerasbench contribute mine.json --clone ../kerasbench --with-scenarios  # with the names of your models
 doctor      kerasbench doctor  # every backend
 doctor      kerasbench doctor --backend torch --json  # one backend, for a script
 list        kerasbench list  # a table of all suites

@@ -63,6 +63,7 @@ def doctor(events: bool, as_json: bool, **given: Any) -> int:
 
 def _diagnose(asked: "Settings", as_json: bool, show: Callable[[str], None]) -> int:
     from kerasbench import backends, events
+    from kerasbench.contributing import missing
     from kerasbench.environments import interpreters
     from kerasbench.environments.doctor import Gravity, diagnose, gather
     from kerasbench.host.lock import machine_lock
@@ -81,7 +82,9 @@ def _diagnose(asked: "Settings", as_json: bool, show: Callable[[str], None]) -> 
     if as_json:
         print_json(asdict(facts) | {"findings": [asdict(finding) for finding in findings]}, ensure_ascii=False)
     else:
-        show(diagnosis(facts, findings) + "\n")
+        devices = [device for backend in facts.backends for device in backend.devices]
+        advice = missing.advice(facts.machine.fingerprint, devices, missing.index())
+        show(f"{diagnosis(facts, findings)}\n\n{advice}\n")
     return EXIT_FAILED if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
 
 

@@ -1,16 +1,22 @@
-"""The commands that read results: pages made again, two sets compared, ratios over time."""
+"""The commands that read results: pages made again, two sets compared, ratios over time, and a branch to send."""
 
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command
 from kerasbench.cli.printing import print_json, show
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, ResultsError, UsageError
-from kerasbench.names import FILES, SHOW
-from kerasbench.text import blanked, complain, print_document
+from kerasbench.names import FILES, SHOW, WHAT
+from kerasbench.text import blanked, complain, count, label, print_document
+
+if TYPE_CHECKING:
+    from kerasbench.contributing.branch import Branch
+    from kerasbench.contributing.public import Public
 
 FORMATS = ("markdown", "csv", "json", "html")
 FORMAT = "markdown (files next to the data), or csv, json or html: printed."
@@ -127,3 +133,59 @@ def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_
         replace_page(plot, svg.file(drawn.chart(series, over or "date")))
         print(f"plot: {plot}", file=sys.stderr)
     return EXIT_OK
+
+
+CLONE = "A clone of the repository of kerasbench. Default: the current folder."
+WITH_SCENARIOS = "Keep names and descriptions of your own scenarios. Without it they are called own-3fa2c1."
+
+
+@command(
+    "contribute",
+    Argument("file", "FILE", "A result file, results/<start>.json.", type=Path),
+    Option("--clone DIR", FILES, CLONE, type=Path, default=Path()),
+    Option("--with-scenarios", WHAT, WITH_SCENARIOS),
+    Option("--yes", SHOW, "Do not ask, for scripts."),
+)
+def contribute(file: Path, clone: Path, with_scenarios: bool, yes: bool) -> int:
+    """Write a branch that brings a result to the project. You send it; nothing is sent by itself.
+
+    What names people, folders and machines is left out, and what becomes public is shown before. It needs git.
+    """
+    from kerasbench.contributing import branch as branches
+    from kerasbench.contributing import public
+
+    if not yes and not sys.stdin.isatty():
+        raise UsageError("contribute asks before it writes, and there is no terminal: add --yes")
+    cleaned = public.public(public.load(file), with_scenarios)
+    branch = branches.plan(clone, cleaned.record)
+    print(_becomes_public(cleaned, branch))
+    if not yes and not click.confirm(f"Write it to a branch of {branch.clone}?"):
+        print("nothing was written")
+        return EXIT_OK
+    names = branches.write(branch, cleaned.record)
+    there = shlex.quote(str(branch.clone))
+    print(f"The branch {branch.name} brings {count(len(names), 'file')}. Look at it, then send it:")
+    print(f"    git -C {there} show --stat {branch.name}")
+    print(f"    git -C {there} push FORK {branch.name}")
+    print(f"    cd {there} && gh pr create --fill --head YOU:{branch.name}")
+    print("YOU is your name on GitHub, FORK your fork: its remote's name, or its address. gh repo fork makes one.")
+    return EXIT_OK
+
+
+def _becomes_public(cleaned: "Public", branch: "Branch") -> str:
+    from kerasbench.analysis.findings import Findings
+    from kerasbench.pages.page import head
+    from kerasbench.report.sections import inlines
+
+    heads = map(inlines, head(Findings.of(cleaned.record)))
+    lines = ["".join(part if isinstance(part, str) else part.text for part in parts) for parts in heads]
+    lines.append(cleaned.record.machine.title)
+    rows = dict.fromkeys(label(trial.scenario, trial.workload) for trial in cleaned.record.trials)
+    lines += [f"{count(len(rows), 'workload')}: {', '.join(rows)}"]
+    lines += [
+        f"your scenario {name} is called {alias}; --with-scenarios keeps its name"
+        for name, alias in cleaned.renamed.items()
+    ]
+    lines += [f"left out or changed: {', '.join(cleaned.taken) or 'nothing'}"]
+    lines += [f"{branch.data} and its pages, on {branch.base}", f"author: {branch.author}"]
+    return "\n".join(["This becomes public:", *(f"    {blanked(line)}" for line in lines)])

@@ -18,7 +18,7 @@ from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, pip, release
 from kerasbench.host import Machine, linux, macos, noise, nvidia
 from kerasbench.processes import questions
 from kerasbench.processes.variables import KEEP, held_back, own_names
-from kerasbench.protocol.columns import Environment
+from kerasbench.protocol.columns import Device, Environment
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
 
 OLDEST_KERAS = (3, 12)  # what KERAS asks for
@@ -55,8 +55,12 @@ class BackendFacts:
         return release(self.inventory.python) if isinstance(self.inventory, Inventory) else ()
 
     @property
+    def devices(self) -> list[Device]:
+        return self.probe.devices if isinstance(self.probe, ProbeReport) else []
+
+    @property
     def sees_gpu(self) -> bool:
-        return isinstance(self.probe, ProbeReport) and any(device.kind != "cpu" for device in self.probe.devices)
+        return any(device.kind != "cpu" for device in self.devices)
 
     @property
     def wheel(self) -> str:
