@@ -22,7 +22,7 @@ from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_
 from kerasbench.scenario import Workload, require_unchanged
 from kerasbench.worker import checks, predict, train
 from kerasbench.worker.caches import CacheReads
-from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, Ask, Pace, SliceClock
+from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, UNHURRIED_NS, Ask, Pace, SliceClock
 from kerasbench.worker.failure import own_step, refuse_other_frameworks
 from kerasbench.worker.parts import measure_parts
 from kerasbench.worker.pipe import Pipe
@@ -240,7 +240,7 @@ def steps(trial: Bench) -> None:
             # Nothing is left to calibrate.
             units = 1 if counts_epochs(runner.feed.workload.steps) else runner.steps_per_execution
             slow = dataclasses.replace(pace.protocol, steps_per_slice=units)
-            if trial.step_ns >= slow.warmup_max_ns:
+            if trial.step_ns >= max(slow.warmup_max_ns, UNHURRIED_NS):
                 slow = dataclasses.replace(slow, warmup_slices=0)  # its first steps have warmed it up
             pace = dataclasses.replace(pace, protocol=slow)
         trial.steps = train.measure_steps(runner, pace, trial.ask(stages.TRAIN))

@@ -210,13 +210,23 @@ def test_the_meter_of_a_soak_asks_a_gpu_what_is_held_there(monkeypatch: pytest.M
 
 def test_what_fills_a_slice_is_not_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
     units: list[int | None] = []
-    measure = lambda runner, pace, ask: units.append(pace.protocol.steps_per_slice)  # noqa: E731
+    warmed: list[int | None] = []
+
+    def measure(runner: Any, pace: Any, ask: Any) -> None:
+        units.append(pace.protocol.steps_per_slice)
+        warmed.append(pace.protocol.warmup_slices)
+
     monkeypatch.setattr(train, "measure_steps", measure)
     for workload, step_ms in (LONG, 200), (SHORT, 200), (LONG, 199), (SHORT, 199):
         bench = subject(feed=dataclasses.replace(FEED, workload=workload))
         bench.step_ns = step_ms * MS
         trial.steps(bench)
-    assert units == [4, 1, None, None]
+    assert (units, warmed) == ([4, 1, None, None], [None] * 4)
+    for step_ms in 599, 2000:  # its first steps have warmed it up, for longer than it was to take
+        bench = subject(Protocol(warmup_max_ns=1))
+        bench.step_ns = step_ms * MS
+        trial.steps(bench)
+    assert warmed[4:] == [None, 0]
 
 
 def measured() -> Bench:
