@@ -275,7 +275,7 @@ def test_what_cannot_be_contributed_leaves_a_clone_as_it_is_and_says_what_to_do(
         ended = contribute(clone, file, *words)
         assert (ended.returncode, said in ended.stderr, ended.stderr.count("\n")) == (2, True, 1), (said, ended.stderr)
     asked = python(tmp_path, "-m", "kerasbench", "contribute", good, "--clone", clone)
-    assert (asked.returncode, "there is no terminal: add --yes" in asked.stderr) == (2, True)
+    assert (asked.returncode, "which needs a terminal: add --yes" in asked.stderr) == (2, True)
     nobody = contribute(clone, good, GIT_AUTHOR_NAME="", GIT_AUTHOR_EMAIL="")
     assert (nobody.returncode, 'git config --global user.name "YOUR NAME"' in nobody.stderr) == (2, True), nobody.stdout
     assert (untouched(clone), branches(clone)) == before and not list(tmp_path.rglob("hacked"))

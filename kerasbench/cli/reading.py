@@ -155,7 +155,7 @@ def contribute(file: Path, clone: Path, with_scenarios: bool, yes: bool) -> int:
     from kerasbench.contributing import public
 
     if not yes and not sys.stdin.isatty():
-        raise UsageError("contribute asks before it writes, and there is no terminal: add --yes")
+        raise UsageError("contribute asks before it writes, which needs a terminal: add --yes")
     cleaned = public.public(public.load(file), with_scenarios)
     branch = branches.plan(clone, cleaned.record)
     print(_becomes_public(cleaned, branch))

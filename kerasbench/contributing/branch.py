@@ -16,14 +16,14 @@ from kerasbench.results.store import as_line
 FOLDER = "results"
 CHART = re.compile(r"[a-z0-9-]+-[0-9a-f]{6}(-kinds)?\.svg")  # of a machine: drawn anew with its results
 KINDS = (".json", ".md", ".svg")
-PLAIN = "100644"  # the mode of a file that is no link and no program
+PLAIN = "100644"  # the mode of a plain file
 # What a pull request can be made against, the first that is there: the project's main branch before a fork's.
 BASES = ("upstream/HEAD", "upstream/main", "origin/HEAD", "origin/main", "HEAD")
 OTHER_REPOSITORY = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"]  # in a hook
 
 
 def git(folder: Path, *words: str, given: bytes = b"", **variables: str) -> bytes:
-    """Return what git prints; raise UsageError if there is no git, ResultsError with what it says if it fails."""
+    """Return what git prints; raise UsageError without git, ResultsError with what it says if it fails."""
     command = ["git", "-c", "user.useConfigOnly=true", *words]  # else git makes an address of the machine's name
     known = os.environ | variables
     try:
@@ -31,7 +31,7 @@ def git(folder: Path, *words: str, given: bytes = b"", **variables: str) -> byte
     except OSError as error:
         if not folder.is_dir():
             raise ResultsError(f"{folder}: {error.strerror}") from None
-        raise UsageError("there is no git, which this command needs: install it (git-scm.com)") from None
+        raise UsageError("this command needs git: install it (git-scm.com)") from None
     if ended.returncode:
         raise ResultsError(f"git {words[0]}: {ended.stderr.decode(errors='replace').strip()}")
     return ended.stdout
