@@ -50,7 +50,9 @@ class Unbroken:
 
 
 def to_stderr() -> Console:
-    return Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False)
+    # FORCE_COLOR, which Jupyter sets, would have the bar drawn again and again into a pipe.
+    interactive = None if sys.stderr.isatty() else False
+    return Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False, force_interactive=interactive)
 
 
 class ConsoleProgress(Progress):

@@ -178,7 +178,7 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
 FILLED = 0.8  # of the time for slices, before they are precise
 STEADY_TIMES = 2.0  # the least warm-up, until it is steady
 STAGE_SLICES = 7  # as long as so many: compiling, collecting rows, the turns of a stage
-EPOCH_NS = 1_000_000_000  # and what is learned of short epochs
+EPOCH_NS = 1_300_000_000  # and what is learned of short epochs
 
 
 def column_s(case: Case, sizes: Sizes, step_ns: float, most: Mapping[str, int]) -> float:
