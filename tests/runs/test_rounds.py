@@ -17,6 +17,7 @@ from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Severity, Signal
+from kerasbench.modes.fastest.plan import EFFORT as RACE
 from kerasbench.plan.cases import Case
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, OnBlockEvent
@@ -41,6 +42,13 @@ KNOWN = "who is faster is decided, and every interval is within ±5 % or wholly 
 
 def tried(record: Run) -> list[tuple[int, int, CaseKey]]:
     return [(trial.round, trial.block, trial.case) for trial in record.trials]
+
+
+@pytest.mark.parametrize(("protocol", "left"), [(QUICK.protocol, [1]), (RACE.protocol, []), (Protocol(), [])])
+def test_a_quick_look_alone_leaves_behind_what_is_slow(store: Store, protocol: Protocol, left: list[int]) -> None:
+    worker = FakeWorker()
+    run(store, worker, effort=exactly(1, protocol))
+    assert [*worker.rules.left_behind({0: [1_000_000_000] * 2, 1: [20_000_000_000] * 2})] == left
 
 
 def test_a_row_that_is_decided_takes_no_further_block_also_when_the_run_is_resumed(store: Store) -> None:
