@@ -259,7 +259,7 @@ class Rounds:
             orders = turns.long_orders([case.options.control for case in cases])
         rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
         sized = partial(self._sizes, row, cases, time.monotonic())
-        if protocol.batches or not protocol.agenda.usual:  # no quick look: whoever asks waits for all
+        if protocol.batches or not protocol.agenda.usual:  # only a quick look leaves columns behind
             return BlockPolicy(orders, enough, sized, fits, rest_s)
         least = [_first_steps(case) for case in cases]
         called = [case.column.label for case in cases]
