@@ -122,13 +122,13 @@ class FakeWorker:
         self.alone: list[bool] = []
 
     def __call__(
-        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, alone: bool, /
+        self, entrants: Sequence[BlockMember], rules: BlockPolicy, on_event: OnBlockEvent, at_once: int, /
     ) -> list[Outcome | None]:
         backends = [entrant.request.backend for entrant in entrants]
         fitting = [not place or (place < self.room and name != self.large) for place, name in enumerate(backends)]
         started = [entrant for entrant, fits in zip(entrants, fitting, strict=True) if fits]
         self.blocks.append([entrant.request.backend for entrant in started])
-        self.alone.append(alone)
+        self.alone.append(at_once == 1)
         self.entrants, self.rules = entrants, rules
         self.meanwhile(on_event)
         for entrant in started:
@@ -136,7 +136,7 @@ class FakeWorker:
             on_event(PhaseStarted(entrant.label, "train"))
         on_event(Tick())
         return [
-            dataclasses.replace(self.answer(entrant), started_alone=alone) if fits else None
+            dataclasses.replace(self.answer(entrant), started_alone=at_once == 1) if fits else None
             for entrant, fits in zip(entrants, fitting, strict=True)
         ]
 

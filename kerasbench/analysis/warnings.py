@@ -114,8 +114,8 @@ def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
             yield Concern(WarningKind.FEW)
     # What a row has no figures of, because its steps would have taken minutes.
     known = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
-    sizes = next((sizes for sizes in known if sizes is not None and sizes.left_out), None)
-    if sizes is not None:
+    sizes = min(filter(None, known), key=lambda sizes: len(sizes.left_out), default=None)
+    if sizes is not None and sizes.left_out:
         what = [STAGES[stage].left_out if stage in STAGES else stage for stage in sizes.left_out]
         parts = ", ".join(dict.fromkeys(what))
         yield Concern(WarningKind.SLOW, f"left out: {parts}; one step takes {sizes.step_ns / 1e9:.1f} s")

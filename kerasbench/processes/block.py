@@ -3,7 +3,7 @@
 import errno
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
@@ -38,6 +38,8 @@ class BlockPolicy:
     rest_s: float = 0.0  # nobody runs for so long before each turn
     # By the columns' steps: which columns are not worth waiting for, and why; they end.
     left_behind: Callable[[Mapping[int, Sequence[int]]], Mapping[int, Failure]] = lambda steps_ns: {}
+    # After a cycle, by a stage's slices so far: which columns measure nothing more, and answer with what they have.
+    leaving: Callable[[str, Mapping[int, Sequence[Slice]]], Collection[int]] = lambda stage, slices: ()
 
 
 @dataclass(frozen=True)
@@ -82,15 +84,15 @@ OnBlockEvent = Callable[[BlockEvent], None]
 
 
 def measure(
-    members: Sequence[BlockMember], policy: BlockPolicy, on_event: OnBlockEvent, alone: bool, kept: Mapping[str, str]
+    members: Sequence[BlockMember], policy: BlockPolicy, on_event: OnBlockEvent, at_once: int, kept: Mapping[str, str]
 ) -> list[Outcome | None]:
-    """Measure columns side by side. None: others have taken the memory. ``alone``: each starts while no other runs."""
+    """Measure columns side by side. None: others have taken the memory. ``at_once``: so many start while others do."""
     with ExitStack() as stack:
         try:
             guard = stack.enter_context(group.guarded())
         except OSError as error:  # without a guardian, no child is started
             return [Outcome([], 0, failure=not_started(error, member.python)) for member in members]
-        block = _Block(policy, on_event, kept, stack, guard, alone)
+        block = _Block(policy, on_event, kept, stack, guard, at_once)
         block.start(members)
         block.run_pilot()
         for stage in STAGES:
@@ -185,13 +187,15 @@ class _Block:
     kept: Mapping[str, str]
     stack: ExitStack
     guard: Callable[[str], None]
-    alone: bool
+    at_once: int
     columns: list[_Column] = field(default_factory=list)
+    sizes: Sizes | None = None  # of all columns, once they are known
 
     def __post_init__(self) -> None:
         self.listener = self.stack.enter_context(Listener(self.tick))
 
     def start(self, members: Sequence[BlockMember]) -> None:
+        self.sizes = members[0].request.protocol.sizes
         for index, member in enumerate(members):
             if index and not self.policy.fits():
                 continue
@@ -211,13 +215,13 @@ class _Block:
                 column.child.begin()
                 self.listener.add(column.child)
             self.columns.append(column)
-            if self.runs_alone(column):
+            if self.runs_alone(column) or len(self.columns) % self.at_once == 0:
                 self.listener.listen()
         self.listener.listen()
 
     def runs_alone(self, column: _Column) -> bool:
         """Tell whether nobody is started or let go on until it is ready: XLA times kernels on a card to choose them."""
-        return self.alone or column.member.request.device.platform in CUDA_FAMILY
+        return self.at_once == 1 or column.member.request.device.platform in CUDA_FAMILY
 
     def tick(self) -> None:
         for column in self.columns:
@@ -234,15 +238,15 @@ class _Block:
 
     def run_pilot(self) -> None:
         """Have each column make steps, by which all learn how much they do; then let them go on as they started."""
-        sizes, cycles = None, itertools.count()
-        while (columns := self._waiting(PILOT)) and sizes is None:
+        cycles = itertools.count()
+        while (columns := self._waiting(PILOT)) and self.sizes is None:
             cycle = next(cycles)
             for position, column in enumerate(columns):
                 self._give_turn(column, PILOT, Turn(cycle, position))
             self._leave_behind()
             steps_ns = self._pilots_ns()
-            sizes = self.policy.sizes(steps_ns) if steps_ns else None
-        self._let_go_on(columns, sizes)
+            self.sizes = self.policy.sizes(steps_ns) if steps_ns else None
+        self._let_go_on(columns, self.sizes)
 
     def _pilots_ns(self) -> dict[int, list[int]]:
         return {column.index: [slice_.ns for slice_ in column.slices] for column in self._waiting(PILOT)}
@@ -266,7 +270,7 @@ class _Block:
                 lead_ns = LEAD_IN_NS if (before, column.kind) == (CPU, GPU) else 0
                 self._give_turn(column, stage, Turn(cycle, position, lead_ns))
                 before = column.kind
-            left = self._waiting(stage)
+            left = self._without_leaving(stage)
             if len(left) < len(columns):
                 columns, orders = left, self.policy.orders(len(left))
             is_last = not columns or self.policy.enough(stage, {column.index: column.slices for column in columns})
@@ -274,6 +278,14 @@ class _Block:
             if is_last:
                 break
         self._let_go_on(columns, None)
+
+    def _without_leaving(self, stage: str) -> list[_Column]:
+        waiting = self._waiting(stage)
+        if leaving := self.policy.leaving(stage, {column.index: column.slices for column in waiting}):
+            assert self.sizes is not None  # those that leave have told how long their steps take
+            ended = self.sizes.ending_with(stage)
+            self._let_go_on([column for column in waiting if column.index in leaving], ended)
+        return self._waiting(stage)
 
     def _let_go_on(self, columns: Sequence[_Column], sizes: Sizes | None) -> None:
         for column in columns:

@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.stages import AGENDAS, ALL, BATCH, EPOCH, ONE, Agenda
+from kerasbench.protocol.stages import AGENDAS, ALL, BATCH, EPOCH, ONE, STAGES, Agenda
 
 MAX_NAME = 64  # what a workload's name may have
 STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
@@ -91,6 +91,11 @@ class Sizes:
     pass_batches: int  # of a pass of predict, at most
     warmup_calls: int  # of each sort of prediction
     left_out: list[str] = field(default_factory=list)  # stages that would take too long
+
+    def ending_with(self, stage: str) -> "Sizes":
+        """Return those of a column that measures nothing after this stage."""
+        names = list(STAGES)
+        return dataclasses.replace(self, silenced_steps=0, left_out=names[1 + names.index(stage) :])
 
 
 @dataclass(frozen=True)

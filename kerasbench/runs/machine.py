@@ -15,6 +15,7 @@ from kerasbench.results.run import Trial
 
 # Of a child whose peak is not known: of all but its parameters, and of each, with its gradient, moments and copies.
 CHILD_BYTES, PARAMETER_BYTES = 5 << 28, 32  # 1.25 GiB: small models take 0.4 to 1.2
+STARTS_PER_CORE = 2  # more would be no sooner, and each so slow that its time may run out
 SHARE = 0.8  # of what was free before the first: children grow after they have started, and the system needs some
 
 
@@ -66,10 +67,13 @@ class MemoryBudget:
         return all(answers)
 
 
-def can_start_at_once(peaks_bytes: Sequence[int], parameters: int | None) -> bool:
-    """Tell whether children may start without a look at what the one before takes; the peaks are known, or 0."""
+def starts_at_once(peaks_bytes: Sequence[int], parameters: int | None, cores: int) -> int:
+    """Return how many children may start without a look at what those before take; the peaks are known, or 0."""
     guess_bytes = CHILD_BYTES + PARAMETER_BYTES * (parameters or 0)
-    return all(peaks_bytes) or sum(peak or guess_bytes for peak in peaks_bytes) <= SHARE * available_bytes()
+    if all(peaks_bytes):
+        return STARTS_PER_CORE * cores
+    largest_bytes = max(peak or guess_bytes for peak in peaks_bytes)
+    return max(1, min(STARTS_PER_CORE * cores, int(SHARE * available_bytes() // largest_bytes)))
 
 
 def memory_budget(devices: Sequence[Device], peaks_bytes: Sequence[int], on_card_bytes: Sequence[int]) -> MemoryBudget:

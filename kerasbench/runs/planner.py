@@ -1,6 +1,6 @@
 """What a mode measures otherwise than a plain run: ``Plans`` of ``modes/<name>/plan.py``. Here: a plain run."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from kerasbench.analysis.cases import headline_of
@@ -8,6 +8,7 @@ from kerasbench.environments.interpreters import Interpreters
 from kerasbench.events import OnEvent
 from kerasbench.plan.cases import Case, Choices, Plan
 from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.stages import BATCH, ONE, TRAIN
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.runs import schedule
@@ -43,6 +44,12 @@ class Planner(Choices):
 
     def decide(self, row: OpenRow, config: RunConfig) -> None:
         """Decide after a round whether the row goes on, with which cases, and what its next block measures."""
+
+    def leaving(
+        self, config: RunConfig, cases: Sequence[Case], stage: str, slices: Mapping[int, Sequence[Slice]]
+    ) -> Collection[int]:
+        """Return which columns of a block measure nothing more, by their slices of a stage so far."""
+        return ()
 
     def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
         return None

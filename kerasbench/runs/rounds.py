@@ -2,7 +2,7 @@
 
 import time
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -36,7 +36,7 @@ from kerasbench.runs.rows import ALONE, OpenRow, rows_of, seconds
 from kerasbench.scenario import is_saved
 
 # Measures one block, as processes.block.measure does. None: a member was not started.
-Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, bool], Sequence[Outcome | None]]
+Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, int], Sequence[Outcome | None]]
 
 SAVED_SHARE = 0.75  # of free memory, for a saved model without a limit: a hostile one must not bring the machine down
 
@@ -181,7 +181,7 @@ class Rounds:
         filling = replace(member.request, protocol=briefly, fills_caches=True)
         sized = partial(sizes.sizes_of, briefly, case.selected.workload)
         policy = BlockPolicy(turns.draw_orders(""), lambda stage, slices: True, sized, lambda: True)
-        (outcome,) = self.launch([replace(member, request=filling)], policy, lambda event: None, True)
+        (outcome,) = self.launch([replace(member, request=filling)], policy, lambda event: None, 1)
         if outcome is not None and outcome.failure is not None:
             self._keep(row, [trial_record(case, index, outcome)])
 
@@ -209,7 +209,7 @@ class Rounds:
         peaks_bytes = [calibration.peak_bytes for calibration in known]
         parameters = cases[0].selected.workload.parameters or cases[0].selected.entry.description.parameters
         is_cold = self.planned.effort.cold and row.had < ALONE
-        alone = is_cold or not machine.can_start_at_once(peaks_bytes, parameters)
+        at_once = 1 if is_cold else machine.starts_at_once(peaks_bytes, parameters, self.planned.machine.cores)
         budget = machine.memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
         limits = [limit_on(case.device, variants.pinned(case.options), self.planned, self.state) for case in cases]
         policy = self._policy(row, cases, number, ending, limits, budget)
@@ -220,7 +220,7 @@ class Rounds:
         self.on_event(events.BlockStarted(cases, is_first, stage, left))
         outcomes, seen = self.monitor.watch(
             devices,
-            lambda: self.launch(members, policy, ending.hear, alone),
+            lambda: self.launch(members, policy, ending.hear, at_once),
             lambda reason: self.on_event(events.Waiting(cases[0].row_label, reason)),
         )
         for member, held_bytes in chain.from_iterable(pool.seen_bytes.items() for pool in budget.pools[1:]):
@@ -254,13 +254,17 @@ class Rounds:
             slices = list(columns.values()) if protocol.lasts else load.judged(stage, columns, limits)
             return ending.is_over or turns.enough(protocol, of_stage, stage, slices, row.portion.cycles.get(stage))
 
+        def leaving(stage: str, columns: Mapping[int, Sequence[Slice]]) -> Collection[int]:
+            judged = zip(columns, load.judged(stage, columns, limits), strict=True)
+            return self.planner.leaving(self.planned.config, cases, stage, dict(judged))
+
         orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
         if protocol.lasts:
             orders = turns.long_orders([case.options.control for case in cases])
         rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
         sized = partial(self._sizes, row, cases, time.monotonic())
         if protocol.batches or not protocol.agenda.usual:  # only a quick look leaves columns behind
-            return BlockPolicy(orders, enough, sized, fits, rest_s)
+            return BlockPolicy(orders, enough, sized, fits, rest_s, leaving=leaving)
         least = [_first_steps(case) for case in cases]
         called = [case.column.label for case in cases]
         left_behind = partial(sizes.left_behind, called, least)

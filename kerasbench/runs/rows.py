@@ -93,7 +93,8 @@ class OpenRow:
             known.first_s = trial.own_ns / 1e9 if known.first_s is None else known.first_s
             known.peak_bytes = max(known.peak_bytes, measurement.peak_rss_bytes)
             known.on_card_bytes = max(known.on_card_bytes, measurement.peak_device_bytes or 0)
-            self.sizes = self.sizes or measurement.sizes
+            known_sizes = filter(None, (self.sizes, measurement.sizes))
+            self.sizes = min(known_sizes, key=lambda sizes: len(sizes.left_out), default=None)  # others had to leave
 
     def odd(self) -> list[tuple[Case, Failure]]:
         failures = judge_cases({key.column: measured for key, measured in self.measured.items()})

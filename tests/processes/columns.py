@@ -4,7 +4,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kerasbench.processes import block
@@ -61,24 +61,30 @@ class Columns:
         self.limits = Limits(900.0, "900 s")
         self.rest_s = 0.0
         self.left_behind: dict[int, Failure] = {}
+        self.leaving: Callable[[str, Mapping[int, Sequence[Slice]]], Collection[int]] = lambda stage, slices: ()
         self.devices: dict[int, Device] = {}  # of those that are not on the CPU
 
-    def measure(self, *bodies: str, alone: bool = True) -> list[Outcome | None]:
+    def measure(self, *bodies: str, at_once: int = 1) -> list[Outcome | None]:
         """Measure a block of these scripts; a name with a slash is an interpreter itself."""
-        rules = BlockPolicy(
-            self._orders, self._enough, self._sizes, self.fits, self.rest_s, lambda steps_ns: self.left_behind
+        left_behind = lambda steps_ns: self.left_behind  # noqa: E731
+        rules = BlockPolicy(self._orders, self._enough, self._sizes, self.fits, self.rest_s, left_behind, self.leaving)
+        return block.measure(
+            list(map(self._member, range(len(bodies)), bodies)),
+            rules,
+            self._note,
+            at_once,
+            {},
         )
-        return block.measure(list(map(self._member, range(len(bodies)), bodies)), rules, self._note, alone, {})
 
-    def failures(self, *bodies: str, alone: bool = True) -> list[Failure | None]:
+    def failures(self, *bodies: str, at_once: int = 1) -> list[Failure | None]:
         """Return why each of them has no number, None for one that has; all were started."""
-        outcomes = [outcome for outcome in self.measure(*bodies, alone=alone) if outcome is not None]
+        outcomes = [outcome for outcome in self.measure(*bodies, at_once=at_once) if outcome is not None]
         assert len(outcomes) == len(bodies)
         assert all((outcome.measurement is None) is not (outcome.failure is None) for outcome in outcomes)
         return [outcome.failure for outcome in outcomes]
 
-    def codes(self, *bodies: str, alone: bool = True) -> list[Code | None]:
-        return [failure.code if failure else None for failure in self.failures(*bodies, alone=alone)]
+    def codes(self, *bodies: str, at_once: int = 1) -> list[Code | None]:
+        return [failure.code if failure else None for failure in self.failures(*bodies, at_once=at_once)]
 
     def log(self, index: int) -> list[str]:
         """Return a column's process and the turns that it has had: stage, cycle, position."""

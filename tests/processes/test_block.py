@@ -62,6 +62,18 @@ def test_a_column_that_is_left_behind_ends_and_the_sizes_are_those_of_the_others
     assert columns.log(1)[1:] == ["pilot 0 1"]
 
 
+def test_a_column_that_leaves_answers_and_the_others_go_on_without_it(columns: Columns) -> None:
+    columns.leaving = lambda stage, slices: [1] if stage == "train" else ()
+    leaves = "pilot(9)\nleft_out = slices('train')['left_out']\nlog(left_out[0])\nanswer()"
+    assert columns.codes("pilot(5)\n" + FINE, leaves) == [None, None]
+    assert columns.log(1)[1:] == ["pilot 0 1", "sized 65", "train 0 1", "epoch"]
+    assert columns.stages == [("train", [1]), ("train", [2]), ("epoch", [1]), ("epoch", [2])]
+
+
+def test_so_many_start_at_once(columns: Columns) -> None:
+    assert columns.codes(*[MEET + TRAINS] * 4, at_once=2) == [None] * 4
+
+
 @pytest.mark.parametrize(
     ("on_gpu", "turns"),
     [
@@ -114,10 +126,10 @@ def test_a_block_tells_what_becomes_of_each_column_and_what_each_cycle_has_measu
 
 def test_columns_start_side_by_side_where_no_cold_figures_are_needed(columns: Columns) -> None:
     before = psutil.Process().children()
-    outcomes = columns.measure(MEET + FINE, MEET + FINE, alone=False)
+    outcomes = columns.measure(MEET + FINE, MEET + FINE, at_once=9)
     assert psutil.Process().children() == before  # no guardian either
     assert [outcome and (outcome.failure, outcome.started_alone) for outcome in outcomes] == [(None, False)] * 2
-    (single,) = columns.measure(FINE, alone=False)
+    (single,) = columns.measure(FINE, at_once=9)
     assert single is not None and single.started_alone
 
 
@@ -130,16 +142,16 @@ def test_columns_on_cards_start_one_by_one_where_others_start_side_by_side(colum
             stand_in.wait_for(lambda: stopped(columns.number(2)))
 
     columns.on_phase = began
-    outcomes = columns.measure(MEET + FINE, MEET + FINE, FINE, FINE, FINE, alone=False)
+    outcomes = columns.measure(MEET + FINE, MEET + FINE, FINE, FINE, FINE, at_once=9)
     assert [outcome and (outcome.failure, outcome.started_alone) for outcome in outcomes] == [(None, False)] * 5
     columns.devices = {0: Device(platform), 1: Device(platform)}
-    assert [outcome and outcome.started_alone for outcome in columns.measure(FINE, FINE, alone=False)] == [True] * 2
+    assert [outcome and outcome.started_alone for outcome in columns.measure(FINE, FINE, at_once=9)] == [True] * 2
 
 
 def test_columns_that_started_side_by_side_go_on_side_by_side_and_measure_alone(columns: Columns) -> None:
     meet = MEET.replace(LOGS, f"[1 for log in {LOGS} if 'done' in open(log).read()]")
     body = f"slices('train')\nlog('done')\n{meet}slices('epoch')\nanswer()"
-    assert columns.codes(body, body, alone=False) == [None, None]
+    assert columns.codes(body, body, at_once=9) == [None, None]
     assert columns.log(0)[1:] == ["train 0 0", "train 1 1", "done", "epoch 0 0", "epoch 1 1"]
 
 
@@ -228,7 +240,7 @@ def test_a_compilation_has_a_limit_of_its_own(columns: Columns, clock: Clock) ->
 
 def test_side_by_side_the_start_counts_for_each(columns: Columns, clock: Clock) -> None:
     columns.on_phase = lambda index, name: clock.leap() if name == "long" else None
-    assert columns.codes(MEET + "hang()", MEET + "say(begun='long')\nhang()", alone=False) == [Code.TIMEOUT] * 2
+    assert columns.codes(MEET + "hang()", MEET + "say(begun='long')\nhang()", at_once=9) == [Code.TIMEOUT] * 2
 
 
 def test_a_parked_column_that_holds_too_much_is_ended(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -252,7 +264,7 @@ def test_a_parked_column_that_holds_too_much_is_ended(columns: Columns, monkeypa
 def test_what_does_not_fit_is_not_started_and_what_comes_after_it_is(columns: Columns, alone: bool) -> None:
     answers = [True, False, True]
     columns.fits = lambda: answers.pop(0)
-    outcomes = columns.measure(FINE, FINE, "hang()", FINE, alone=alone)
+    outcomes = columns.measure(FINE, FINE, "hang()", FINE, at_once=1 if alone else 9)
     assert [outcome and outcome.failure is None for outcome in outcomes] == [True, True, None, True]
     assert [event.label for event in columns.events if isinstance(event, TrialStarted)] == ["0", "1", "3"]
     assert answers == []

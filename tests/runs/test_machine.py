@@ -10,7 +10,7 @@ from kerasbench.host.nvidia import Sample
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.runs.machine import MachineMonitor, MemoryBudget, MemoryPool, can_start_at_once, memory_budget, on_card
+from kerasbench.runs.machine import MachineMonitor, MemoryBudget, MemoryPool, memory_budget, on_card, starts_at_once
 from tests import made
 from tests.nvml import ONE, SLICE, TWO, FakeCard, Nvml
 
@@ -51,19 +51,18 @@ def test_a_child_fits_beside_those_before(free_gib: list[int | None], peaks_gib:
 @pytest.mark.parametrize(
     ("peaks_gib", "parameters", "at_once"),
     [
-        ((0,) * 6, 1000, True),
-        ((0,) * 7, 1000, False),
-        ((0, 0, 0), 100_000_000, False),
-        ((0, 5), None, True),
-        ((0, 7), None, False),
-        ((9, 9), None, True),  # all are known: the budget decides
+        ((0,) * 20, 1000, 6),
+        ((0,) * 20, 100_000_000, 1),
+        ((0, 4), None, 2),
+        ((0, 9), None, 1),
+        ((9, 9), None, 16),  # all are known: the budget decides
     ],
 )
 def test_children_start_at_once_where_memory_is_ample(
-    monkeypatch: pytest.MonkeyPatch, peaks_gib: Sequence[int], parameters: int | None, at_once: bool
+    monkeypatch: pytest.MonkeyPatch, peaks_gib: Sequence[int], parameters: int | None, at_once: int
 ) -> None:
     monkeypatch.setattr("kerasbench.runs.machine.available_bytes", lambda: 10 * GIB)
-    assert can_start_at_once([peak * GIB for peak in peaks_gib], parameters) is at_once
+    assert starts_at_once([peak * GIB for peak in peaks_gib], parameters, cores=8) == at_once
 
 
 def test_what_each_child_was_seen_to_take_is_told_and_stays_known(nvml: Nvml) -> None:

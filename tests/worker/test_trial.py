@@ -121,6 +121,15 @@ def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
         assert ([latency.batch for latency in bench.prediction], len(passed)) == (batches, passes)
 
 
+def test_a_column_that_leaves_measures_nothing_more() -> None:
+    ask = Mock(side_effect=[records.Turn(0, 0), made.SIZES.ending_with("train")])
+    bench = subject(pipe=SimpleNamespace(ask=ask))
+    asked = bench.ask("train")
+    assert (asked(None), asked(records.Slice(1, 7))) == (records.Turn(0, 0), None)
+    assert [name for name in ("epoch", "predict_one", "parts") if not bench.leaves_out(name)] == []
+    assert bench.sizes is not None and bench.sizes.silenced_steps == 0
+
+
 @pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4, 5, 6, 7]), (False, [])])
 def test_what_the_first_trial_has_learned_is_known(
     repeats: bool, again_ns: list[int], monkeypatch: pytest.MonkeyPatch

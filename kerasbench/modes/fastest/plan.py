@@ -3,7 +3,7 @@
 import dataclasses
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import get_args
 
@@ -15,6 +15,8 @@ from kerasbench.plan.cases import Case, Plan, facts
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import DEFAULT, GPU, CaseKey, Device, Options
 from kerasbench.protocol.descriptions import WorkloadDescription
+from kerasbench.protocol.measurement import Slice
+from kerasbench.protocol.requests import counts_epochs
 from kerasbench.protocol.stages import BATCH, ONE, TRAIN
 from kerasbench.results.run import MAX_ROUNDS, QUICK, RunConfig
 from kerasbench.runs.planner import Planner
@@ -29,6 +31,7 @@ LOOK = dataclasses.replace(QUICK.protocol, batches=True)
 EFFORT = dataclasses.replace(QUICK, max_rounds=MOST_ROUNDS, protocol=LOOK)  # it looks after each round: few stay
 OF_TRAINING = [variant.flag for variant in variants.ALL if variant.trains]
 FIRST_CYCLES = 12  # of the first round: they show who is far behind
+EPOCH_NS = 100_000_000  # and so much an epoch may cost the fastest once
 
 
 class Plans(Planner):
@@ -86,7 +89,7 @@ class Plans(Planner):
         memory, margin = whole_gib(planned.machine.memory_bytes), MODE.asked(planned.config).margin
         return [
             f"as many run side by side as fit into the free part of {memory} of memory",
-            f"candidates that cannot come within {percent(margin)} of the fastest are dropped after a round",
+            f"candidates that cannot come within {percent(margin)} of the fastest are dropped",
         ]
 
     def stage(self, config: RunConfig, workload: WorkloadDescription) -> str:
@@ -100,6 +103,22 @@ class Plans(Planner):
 
     def first_portion(self, config: RunConfig, cases: Sequence[Case]) -> Portion:
         return Portion({TRAIN: FIRST_CYCLES})
+
+    def leaving(
+        self, config: RunConfig, cases: Sequence[Case], stage: str, slices: Mapping[int, Sequence[Slice]]
+    ) -> Collection[int]:
+        """Have those leave within a block that are far behind. Keras without settings stays, to tell what is gained."""
+        workload, asked = cases[0].selected.workload, MODE.asked(config)
+        if stage != self.stage(config, workload) or race.varies_batch(asked.tries):  # slices of other samples
+            return ()
+        times = {
+            index: [slice_.unit_ns for slice_ in of_column if not slice_.disturbed]
+            for index, of_column in slices.items()
+        }
+        once = EPOCH_NS / workload.steps if stage == TRAIN and not counts_epochs(workload.steps) else 0.0
+        baseline = race.baseline_of([case.column for case in cases], asked)
+        far = race.far_behind(times, asked.margin, once)
+        return [index for index in far if cases[index].column != baseline]
 
     def decide(self, row: OpenRow, config: RunConfig) -> None:
         """Have those leave that are too slow to win. Keras without settings stays, to tell what is gained."""

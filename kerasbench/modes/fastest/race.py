@@ -52,6 +52,17 @@ def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) 
     return Seen(leader, slower, _is_fastest(leader, set(candidates) - set(slower), compare, margin))
 
 
+FAR = 1.5  # times the fastest of a block: by so much nobody is slower by chance
+LEAST_SLICES = 3
+
+
+def far_behind(times: Mapping[int, Sequence[float]], margin: float, once: float) -> list[int]:
+    """Return whose quickest slice is beyond all doubt; ``once`` is what the fastest takes besides, at most."""
+    known = {index: of_column for index, of_column in times.items() if len(of_column) >= LEAST_SLICES}
+    first = min(map(statistics.median, known.values()), default=math.inf)
+    return [index for index, of_column in known.items() if min(of_column) > FAR * (1 + margin) * (first + once)]
+
+
 def _is_fastest(candidate: Candidate, left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> bool:
     others = [compare(other, candidate) for other in left if other != candidate]
     return all(ratio is not None and ratio.is_above(1 / (1 + margin)) for ratio in others)

@@ -64,7 +64,7 @@ def _section(race: Race, heading: str) -> Section:
         takes, unit, of_what = "samples a second; the others take", "samples a second", " for a sample"
     notes: list[Words] = [f"Medians: the fastest in {unit}; the others take N× as long{of_what} (95 % interval)."]
     if gone := [column for column in race.left if race.rounds_of(column) == 1]:
-        within, rough = as_given(race.config.margin), "after the first round, so their numbers are rough"
+        within, rough = as_given(race.config.margin), "in the first round, so their numbers are rough"
         of_all = f"{count(len(gone), 'candidate')} of {len(race.candidates)}"
         notes.append(f"{of_all} took over {within} longer and were dropped {rough}.")
     is_default = race.leader == race.baseline and race.is_against_default

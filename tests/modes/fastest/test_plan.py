@@ -12,9 +12,9 @@ from kerasbench.plan import cases
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Latency, Measurement
+from kerasbench.protocol.measurement import Latency, Measurement, Slice
 from kerasbench.protocol.messages import Code, ProbeReport
-from kerasbench.protocol.stages import TRAIN
+from kerasbench.protocol.stages import EPOCH, TRAIN
 from kerasbench.results.run import Effort, Run, RunConfig, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs.schedule import Portion
@@ -82,6 +82,24 @@ BATCHES = RaceConfig(tries=["batch-size"])
 THREADS_TOO = RaceConfig(tries=["threads", "steps-per-execution", "jit"])
 BATCHES_TOO = RaceConfig(tries=["steps-per-execution", "batch-size"])
 DEVICES_TOO = RaceConfig(tries=["device", "dtype"])
+
+
+def test_who_is_far_behind_leaves_the_block_but_keras_without_settings_stays() -> None:
+    asked = RaceConfig(tries=["backend", "jit"], baseline="torch")
+    config, chosen = fastest.MODE.configured(RunConfig(), asked), Selected(made.entry(), made.workload(steps=1000))
+    settings = [("torch", Options()), ("jax", Options()), ("jax", Options(jit=True))]
+    racing = [Case(chosen, backend, made.CPU, options) for backend, options in settings]
+
+    def leaving(stage: str, config: RunConfig = config, disturbed: bool = False) -> list[int]:
+        took_ns = {0: 900_000_000, 1: 901_000_000, 2: 100_000_000}
+        slices = {
+            index: [Slice(1, ns, cycle, disturbed=disturbed) for cycle in range(3)] for index, ns in took_ns.items()
+        }
+        return [*Plans().leaving(config, racing, stage, slices)]
+
+    assert (leaving(TRAIN), leaving(EPOCH), leaving(TRAIN, disturbed=True)) == ([1], [], [])
+    batches = dataclasses.replace(asked, tries=["batch-size"])  # slices of other samples
+    assert leaving(TRAIN, fastest.MODE.configured(RunConfig(), batches)) == []
 
 
 @pytest.mark.parametrize(

@@ -47,6 +47,19 @@ def test_who_leaves_and_when(times: dict[str, float], error: float, slower: list
         assert race.look(list(times), compare(times, error, disturbed), MARGIN) == seen
 
 
+@pytest.mark.parametrize(
+    ("times", "once", "far"),
+    [
+        ({0: [1.0, 1.0, 3.0], 1: [2.0, 1.6, 1.7], 2: [1.5, 9.0, 9.0]}, 0.0, [1]),  # each of its slices is far behind
+        ({0: [1.0, 1.0, 1.0], 1: [9.0, 9.0]}, 0.0, []),  # too few
+        ({0: [1.0, 1.0, 1.0], 1: [9.0, 9.0, 9.0]}, 5.0, []),  # the first may cost as much besides
+        ({}, 0.0, []),
+    ],
+)
+def test_who_is_far_behind_within_a_block(times: dict[int, list[float]], once: float, far: list[int]) -> None:
+    assert race.far_behind(times, MARGIN, once) == far
+
+
 def test_one_block_is_known_by_what_blocks_differ_by_and_several_by_their_own_scatter_too() -> None:
     single, several = race.interval([0.5], 0.07), race.interval([0.3, 0.5, 0.7], 0.07)
     assert single.log_error == pytest.approx(0.07)
