@@ -72,7 +72,7 @@ def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None
 def test_a_race_says_what_is_fastest(command: Command) -> None:
     out, err = succeed(command, "fastest", scenario(command), "--backend", "jax,torch", "--rounds", "1")
     assert out.startswith("# mine trains fastest so far on JAX")
-    assert "cases, 1 round: " in err and "are dropped after a round" in err
+    assert "cases, 1 round: " in err and "of the fastest are dropped" in err
     tried = {(trial.backend, trial.options.label) for trial in load(data_of(command)).trials}
     assert tried >= {("jax", "steps-per-execution=8"), ("torch", "")}
 
