@@ -30,7 +30,7 @@ def study(selected: Selected, backend: str, most: int) -> None:
     effort, looks = Effort(max_rounds=most), list[stopping.Look]()
     for blocks, found in enumerate(growing(columns), start=1):
         ratios = [compared(one, other) for one, other in itertools.combinations(found.values(), 2)]
-        looks.append({(place,): stopping.known_of(one, effort.aim, MINIMAL_EFFECT) for place, one in enumerate(ratios)})
+        looks.append({(place,): stopping.known_of(one, effort, MINIMAL_EFFECT) for place, one in enumerate(ratios)})
         is_last = stopping.stop_reason(effort, looks) is not None
         if is_last or blocks == MIN_TRIALS_FOR_INTERVAL:
             say(selected, backend, blocks, ratios)

@@ -74,7 +74,7 @@ def page(
             prior = prior_of([(variance([float(log) for log in logs]), len(logs) - 1.0) for logs in apart])
         for row in open_:
             others = rows[row].others(prior) if len(rows[row].logs) >= MIN_ROUNDS else []
-            known = [stopping.known_of(ratio, effort.aim, MINIMAL_EFFECT) for ratio in others]
+            known = [stopping.known_of(ratio, effort, MINIMAL_EFFECT) for ratio in others]
             looks[row].append({(rows[row].fastest, place): of_ratio for place, of_ratio in enumerate(known)})
         open_ = [row for row in open_ if stopping.stop_reason(effort, looks[row]) is None]
     return rows, prior

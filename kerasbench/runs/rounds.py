@@ -165,7 +165,7 @@ class Rounds:
 
     def _look(self, row: OpenRow, priors: Priors, metric: str) -> stopping.Look:
         effort, paired = self.planned.effort, self.planned.config.paired
-        return stopping.look(row.compared, metric, priors, paired, effort.aim, self.record.minimal_effect)
+        return stopping.look(row.compared, metric, priors, paired, effort, self.record.minimal_effect)
 
     def _is_known(self, row: OpenRow, priors: Priors, metric: str) -> bool:
         return all(known.is_enough for known in self._look(row, priors, metric).values())

@@ -42,7 +42,7 @@ def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
 
 EVERY = 3  # rounds: in one of so many a row measures what it does not wait for
 QUICK_CYCLES = 14  # of a quick look: with more, its ratios differ by as much from the next look's
-FIRST_CYCLES = 30  # about as many as twelve scenarios were worth on three backends, by their first blocks: 12 to 37
+FIRST_CYCLES = 15  # twelve scenarios were worth 12 to 37 on three backends, by their first blocks
 ASSUMED_DEGREES = 4  # blocks of a row's own, as which an assumed scatter counts where there are too few ratios
 PREDICT_PHASES = ("predict", "calls")
 IN_TURN = {stage.phase for stage in STAGES.values()}
@@ -85,11 +85,14 @@ def next_portion(
     headline = headline_of(trial for measured in compared for trial, _ in measured.trials)
     cycles = cycles_of(protocol, compared, headline, priors)
     following = 1 + max(rounds, default=0)
-    if not protocol.agenda.usual or protocol.parts or following <= MIN_ROUNDS or following % EVERY == 0:
+    if not protocol.agenda.usual or protocol.parts or following % EVERY == 0:
         return Portion(cycles)
+    with_epochs = len(compared) == 1 or _epochs_matter(compared)
+    if following <= MIN_ROUNDS:
+        return Portion(cycles, epochs=with_epochs)
     if case.paired and not all(map(is_known, PREDICTIONS)):  # each figure of two versions is compared
         return Portion(cycles)
-    return Portion(cycles, epochs=len(compared) == 1 or _epochs_matter(compared), predicts=False)
+    return Portion(cycles, epochs=with_epochs, predicts=False)
 
 
 def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, priors: Priors | None) -> dict[str, int]:

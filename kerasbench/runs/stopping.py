@@ -1,8 +1,10 @@
 """When a row has enough: who is fastest is decided, and each ratio that its page prints is known."""
 
 import itertools
+import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from enum import Enum
 from typing import NamedTuple
 
@@ -17,13 +19,13 @@ from kerasbench.results.run import BUDGET, Effort
 from kerasbench.text import count
 
 BEYOND = 2.0  # times as long: from there on nobody asks by how much
-NO_GAIN, NO_GAIN_ROUNDS = 0.9, 3  # so many more left the open intervals with so much of their width
+HOPE_ROUNDS = 5  # fewer tell too little of what the last one would bring
 
 
 class StopReason(Enum):
     KNOWN = "who is faster is decided, and every interval is within ±{percent:.3g} % or wholly beyond {beyond:g}×"
     TIMED = "every time is known to ±{percent:.3g} %"
-    NO_GAIN = "the last {rounds} rounds made no interval a tenth narrower"
+    HOPELESS = "{most} rounds would not make it known to ±{percent:.3g} % either, by how the first ones scattered"
     ROUNDS = "all {most} rounds are done"
     BROKEN = "base or head failed, so nothing is left to compare"
     WON = "no other setting can beat the leader by more than the margin"
@@ -34,25 +36,25 @@ class Known(NamedTuple):
 
     half_width: float | None  # of the interval that a page prints; None: too little is known, or others disturbed it
     is_enough: bool
+    is_hopeless: bool = False  # it would not be enough after the last round either
 
 
 Look = Mapping[tuple[object, ...], Known]  # by the two columns of a ratio, or the only one
 
 
 def look(
-    compared: Sequence[Measured], metric: str, priors: Priors | None, paired: bool, aim: float, effect: float
+    compared: Sequence[Measured], metric: str, priors: Priors | None, paired: bool, effort: Effort, effect: float
 ) -> Look:
     """Look at what a page prints of a row: each other column over the fastest, and over the one that it stands beside.
 
-    ``paired``: what is there twice over itself. ``aim``: the half-width that is enough; ``effect``: the smallest
-    difference that counts.
+    ``paired``: what is there twice over itself. ``effect``: the smallest difference that counts.
     """
     columns = {measured.trials[0][0].column: measured for measured in compared}
     if len(columns) == 1:
         ((column, measured),) = columns.items()
         interval = measured.estimate(metric)
         half_width = interval.half_width if interval else None
-        return {(column,): Known(half_width, half_width is not None and half_width <= aim)}
+        return {(column,): Known(half_width, half_width is not None and half_width <= effort.aim)}
     known: dict[tuple[Column, ...], LogEstimate | None] = {}
     for a, b in itertools.combinations(columns, 2):
         ratio = ratio_of(columns[a], columns[b], metric, compared, priors)
@@ -65,18 +67,32 @@ def look(
         pairs = [(column, fastest) for column in competing if column != fastest]
     beside = [(column, variants.without(column)) for column in columns]
     return {
-        **{pair: known_of(known[pair], aim, effect) for pair in pairs},
-        **{pair: known_of(known[pair], aim, None) for pair in beside if pair in known},
+        **{pair: known_of(known[pair], effort, effect) for pair in pairs},
+        **{pair: known_of(known[pair], effort, None) for pair in beside if pair in known},
     }
 
 
-def known_of(ratio: LogEstimate | None, aim: float, effect: float | None) -> Known:
+def known_of(ratio: LogEstimate | None, effort: Effort, effect: float | None) -> Known:
     """``effect``: None where it need not be decided."""
     if ratio is None or ratio.disturbed or ratio.half_width is None:
         return Known(None, False)
+    will_be = any(_is_enough(last, effort.aim, effect) for last in _after(ratio, effort.max_rounds))
+    return Known(ratio.half_width, _is_enough(ratio, effort.aim, effect), not will_be)
+
+
+def _is_enough(ratio: LogEstimate, aim: float, effect: float | None) -> bool:
     _, p = claim(ratio, effect or 0.0)
     is_decided = effect is None or (p is not None and p <= 1 - CONFIDENCE)
-    return Known(ratio.half_width, is_decided and (ratio.half_width <= aim or ratio.is_above(BEYOND)))
+    return is_decided and ((ratio.half_width is not None and ratio.half_width <= aim) or ratio.is_above(BEYOND))
+
+
+def _after(ratio: LogEstimate, rounds: int) -> Iterator[LogEstimate]:
+    """Yield what so many rounds make of it, if those to come scatter as those so far; also if it is a bit farther."""
+    assert ratio.log_error is not None
+    more = max(0, rounds - ratio.trials)
+    error = ratio.log_error * math.sqrt(ratio.trials / (ratio.trials + more))
+    for centre in (ratio.log_centre, ratio.log_centre + math.copysign(ratio.log_error, ratio.log_centre)):
+        yield replace(ratio, log_centre=centre, log_error=error, degrees=ratio.degrees + more)
 
 
 def stop_reason(effort: Effort, looks: Sequence[Look]) -> StopReason | None:
@@ -86,18 +102,11 @@ def stop_reason(effort: Effort, looks: Sequence[Look]) -> StopReason | None:
         return StopReason.ROUNDS
     if done < effort.min_rounds or not looks[-1]:
         return None
-    open_ = {pair: known for pair, known in looks[-1].items() if not known.is_enough}
-    if not open_:
+    still_open = [known for known in looks[-1].values() if not known.is_enough]
+    if not still_open:
         return StopReason.TIMED if all(len(pair) == 1 for pair in looks[-1]) else StopReason.KNOWN
-    earlier = done - NO_GAIN_ROUNDS
-    if earlier < effort.min_rounds:
-        return None
-    before = {pair: known.half_width for pair, known in looks[earlier - 1].items()}
-    for pair, (half_width, _) in open_.items():
-        had = before.get(pair)  # None: another one was the fastest
-        if half_width is None or had is None or half_width < NO_GAIN * had:
-            return None
-    return StopReason.NO_GAIN
+    is_hopeless = done >= HOPE_ROUNDS and all(known.is_hopeless for known in still_open)
+    return StopReason.HOPELESS if is_hopeless else None
 
 
 def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done: int) -> str:
@@ -114,7 +123,7 @@ def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done
 def in_words(reason: StopReason, effort: Effort) -> str:
     if reason is StopReason.ROUNDS and effort.max_rounds <= 1:
         return "one round was asked for"
-    return reason.value.format(percent=100 * effort.aim, beyond=BEYOND, rounds=NO_GAIN_ROUNDS, most=effort.max_rounds)
+    return reason.value.format(percent=100 * effort.aim, beyond=BEYOND, most=effort.max_rounds)
 
 
 def all_in_words(reasons: Sequence[StopReason], effort: Effort) -> str:

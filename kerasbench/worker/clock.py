@@ -16,6 +16,7 @@ SYNC_SHARE = 0.01  # clock and synchronisation may be this part of a slice
 STEADY_WINDOW = 5  # slices in each of the two medians that are compared
 STEADY_TOLERANCE = 0.03  # the minimal effect that kerasbench calls a difference
 WARMUP_MAX_SLICES = 30
+SLOW_SLICES = 2  # warm up what is UNHURRIED_NS long or longer: it has taken several steps before
 TOO_SHORT = 0.75  # a slice of less than this part of what it should last: K was found while others ran
 HICCUP_TIMES = 4  # so many times as long as asked for is a single step by itself, whatever its hiccups
 LONGEST_SLICES = 10  # times as long as asked for, so that a hiccup during calibration makes no slice endless
@@ -145,7 +146,8 @@ class WarmUpClock:
             self.warm = done >= self._protocol.warmup_slices
             return
         too_long = done >= WARMUP_MAX_SLICES or spent_ns >= self._protocol.warmup_max_ns
-        is_enough = spent_ns >= self._protocol.warmup_min_ns and is_steady(self._warming)
+        is_slow = done >= SLOW_SLICES and min(self._warming[-SLOW_SLICES:]) >= UNHURRIED_NS
+        is_enough = spent_ns >= self._protocol.warmup_min_ns and (is_slow or is_steady(self._warming))
         self.warm = is_enough or (done >= 1 and too_long)
 
 

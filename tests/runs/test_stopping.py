@@ -30,7 +30,7 @@ def seen(
 
     trials = [made.trial(backend=column.backend, options=column.options) for column in times]
     with patch.object(stopping, "ratio_of", ratio):
-        found = look([summarize_case([trial]) for trial in trials], "train_step_ms", None, paired, 0.05, 0.03)
+        found = look([summarize_case([trial]) for trial in trials], "train_step_ms", None, paired, Effort(), 0.03)
     return {tuple(column.label for column in pair): known.is_enough for pair, known in found.items()}  # type: ignore[attr-defined]
 
 
@@ -67,20 +67,32 @@ def test_versions_that_are_the_same_are_known_without_what_sessions_differ_by() 
     assert all(seen({OLD: 1.0, NEW: 1.0, OLD_AGAIN: 1.0}, 0.005, paired=True).values())
 
 
+@pytest.mark.parametrize(
+    ("times_as_long", "error", "between", "is_hopeless"),
+    [
+        (1.5, 0.03, 0.0, False),  # 0.03 of five rounds become 0.019 of twelve, of which 2.1 are 4 %
+        (1.5, 0.04, 0.0, True),
+        (2.2, 0.04, 0.0, False),  # it will lie wholly beyond 2×
+        (1.5, 0.03, 0.02, True),  # sessions differ, however many rounds there are
+        (1.05, 0.02, 0.0, False),  # it is not decided yet
+        (1.0, 0.001, 0.02, True),  # nor will it be
+    ],
+)
+def test_what_all_rounds_would_leave(times_as_long: float, error: float, between: float, is_hopeless: bool) -> None:
+    ratio = LogEstimate(math.log(times_as_long), error, 8.0, 5, between_sessions=between)
+    assert stopping.known_of(ratio, Effort(), 0.03).is_hopeless is is_hopeless
+
+
 def test_a_row_of_one_column_ends_when_its_time_is_known() -> None:
     for times, is_enough in (((1.0, 1.01, 0.99), True), ((1.0, 1.2, 0.9), False), ((1.0,), False)):
         case = summarize_case(made.in_rounds(*times))
-        ((pair, known),) = look([case], "train_step_ms", None, False, 0.05, 0.03).items()
+        ((pair, known),) = look([case], "train_step_ms", None, False, Effort(), 0.03).items()
         assert (len(pair), known.is_enough) == (1, is_enough)
-    assert look([], "train_step_ms", None, False, 0.05, 0.03) == {}
+    assert look([], "train_step_ms", None, False, Effort(), 0.03) == {}
 
 
 PAIR, OTHER = (TORCH, JAX), (TENSORFLOW, JAX)
-ENOUGH, OPEN = Known(0.04, True), Known(0.2, False)
-
-
-def looks(*half_widths: float | None) -> list[stopping.Look]:
-    return [{PAIR: Known(half_width, False), OTHER: ENOUGH} for half_width in half_widths]
+ENOUGH, OPEN, HOPELESS = Known(0.04, True), Known(0.2, False), Known(0.2, False, True)
 
 
 @pytest.mark.parametrize(
@@ -91,13 +103,10 @@ def looks(*half_widths: float | None) -> list[stopping.Look]:
         ([{(JAX,): ENOUGH}] * 3, StopReason.TIMED),
         ([{PAIR: ENOUGH, OTHER: OPEN}] * 3, None),
         ([{}] * 3, None),
-        (looks(*[0.2] * 9), StopReason.ROUNDS),
-        (looks(None, None, 0.2, 0.4, 0.3), None),  # too early to say
-        (looks(None, None, 0.2, 0.4, 0.3, 0.19), StopReason.NO_GAIN),
-        (looks(None, None, 0.2, 0.4, 0.3, 0.17), None),
-        (looks(None, None, None, 0.4, 0.3, 0.2), None),
-        (looks(None, None, 0.2, 0.4, 0.3, None), None),
-        ([*looks(None, None, 0.2, 0.2, 0.2), {(JAX, TORCH): OPEN}], None),  # another one is the fastest now
+        ([{PAIR: OPEN}] * 9, StopReason.ROUNDS),
+        ([{PAIR: HOPELESS, OTHER: ENOUGH}] * 4, None),  # too early to say
+        ([{PAIR: HOPELESS, OTHER: ENOUGH}] * 5, StopReason.HOPELESS),
+        ([{PAIR: HOPELESS, OTHER: OPEN}] * 5, None),
     ],
 )
 def test_when_a_row_has_enough(looks: Sequence[stopping.Look], reason: StopReason | None) -> None:
@@ -108,7 +117,9 @@ def test_why_a_row_ends_in_words() -> None:
     known = "who is faster is decided, and every interval is within ±5 % or wholly beyond 2×"
     assert in_words(StopReason.KNOWN, Effort()) == known
     assert "±7.5 %" in in_words(StopReason.TIMED, Effort(aim=0.075))
-    assert in_words(StopReason.NO_GAIN, Effort()) == "the last 3 rounds made no interval a tenth narrower"
+    assert in_words(StopReason.HOPELESS, Effort()) == (
+        "12 rounds would not make it known to ±5 % either, by how the first ones scattered"
+    )
     assert in_words(StopReason.ROUNDS, Effort(1, 1)) == "one round was asked for"
     several = [StopReason.KNOWN, StopReason.ROUNDS, StopReason.KNOWN]
     assert stopping.all_in_words(several, Effort()) == f"2 workloads: {known}; 1 workload: all 12 rounds are done"

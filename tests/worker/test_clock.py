@@ -100,6 +100,18 @@ def test_steady_means_that_the_halves_agree_and_the_first_is_no_outlier() -> Non
     assert is_steady([10.2] * 5 + [10.0] * 5)
 
 
+@pytest.mark.parametrize(("step_ms", "slices"), [(700, 3), (500, 11)])
+def test_two_slices_warm_slow_steps_up(step_ms: int, slices: int) -> None:
+    clock = WarmUpClock(Protocol(), 1000, 0)
+    clock.begin_epoch()
+    for step in range(1000):
+        if clock.wants(step):
+            clock.mark(step, step * step_ms * MS)
+        if clock.warm:
+            break
+    assert len(clock.slices) == slices
+
+
 def test_an_epoch_has_slices_of_whole_executions_or_is_measured_as_a_whole() -> None:
     enough = [too_few_executions(*sizes) == "" for sizes in ((100, 8), (64, 8), (63, 8), (100, 200), (4, 8))]
     assert enough == [True, True, False, False, True]
