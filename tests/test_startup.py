@@ -64,7 +64,7 @@ def test_report_loads_nothing_that_measures_or_draws_on_a_terminal(results: Path
     modules = loaded("report", results, cache=results.parent)
     assert {"scipy", "kerasbench.analysis"} <= modules
     unused = {"environments", "native", "processes", "runs", "worker", "pages.html", "report.console"}
-    assert not modules & ({"rich", "keras"} | {f"kerasbench.{name}" for name in unused})
+    assert not modules & ({"keras", "psutil", "rich"} | {f"kerasbench.{name}" for name in unused})
 
 
 def test_commands_that_only_read_start_no_threads_to_compute(results: Path) -> None:
