@@ -1,5 +1,6 @@
 """The commands that read results: pages made again, two sets compared, ratios over time, and a branch to send."""
 
+import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -25,6 +26,14 @@ AXIS = "Horizontal axis of --plot: date (default), keras or backend (their versi
 PLACES = "Folders, result files or pages. Default: results, README.md and docs."
 
 
+def _start_no_threads() -> None:
+    """Let NumPy and SciPy start none for each processor: that is a third of their import, and nothing here needs one.
+
+    Commands that measure do not do so: what they start inherits from here.
+    """
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+
 @command(
     "report",
     Argument("places", "[DIR|FILE]...", PLACES, type=Path),
@@ -33,10 +42,8 @@ PLACES = "Folders, result files or pages. Default: results, README.md and docs."
 )
 def report(places: Sequence[Path], check: bool, form: str) -> int:
     """Update every page from its data: pages of runs and machines, and the tables quoted in README.md and docs/."""
-    from kerasbench.analysis.summary import summarize
+    _start_no_threads()
     from kerasbench.pages import files as pages
-    from kerasbench.pages import html
-    from kerasbench.report.console import print_page
     from kerasbench.results import store
 
     chosen = places or pages.default_places(Path())
@@ -49,8 +56,12 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
         complain(f"{why}; skipped")
 
     if form == "html":
+        from kerasbench.pages import html
+
         print_document(html.document(pages.machines(chosen, tell)))
     elif form != "markdown":
+        from kerasbench.analysis.summary import summarize
+
         records = [record for _, record in pages.among(chosen, tell)]
         is_csv = form == "csv"
         print_document(pages.as_csv(list(map(summarize, records))) if is_csv else store.as_json(records) + "\n")
@@ -64,6 +75,8 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
         print("\n".join(blanked(str(file)) for file in changed) or "all pages are up to date")
         several = len([place for place in chosen if place.suffix != ".md"]) > 1
         if several and (abreast := pages.together(chosen)) is not None:
+            from kerasbench.report.console import print_page
+
             print_page(abreast)
     return EXIT_FAILED if bad else EXIT_OK
 
@@ -71,6 +84,7 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
 @command("compare", Argument("places", "OLD NEW [MORE]...", "Result files or folders.", type=Path), FAIL_ON, as_json())
 def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
     """Compare two sets of results: what became faster or slower? More than two are shown side by side."""
+    _start_no_threads()
     from kerasbench import api
     from kerasbench.pages import data, several
     from kerasbench.report.console import print_page
@@ -109,6 +123,7 @@ def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_
     The time of a step depends on the machine's speed at that moment. Its ratio to another configuration changes much
     less.
     """
+    _start_no_threads()
     from kerasbench import api
     from kerasbench.files import replace_page
     from kerasbench.pages import data

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from dataclasses import dataclass, field
 
-import psutil
-
 from kerasbench import text
 from kerasbench.errors import UsageError
 from kerasbench.host import linux, macos, nvidia
@@ -68,6 +66,8 @@ def commit() -> str:
 
 
 def fingerprint() -> Machine:
+    import psutil  # which nothing needs that only reads results
+
     apple = sys.platform == "darwin"
     gpu = macos.gpu() if apple else ""  # its driver is the system
     cards = [] if apple else nvidia.cards()

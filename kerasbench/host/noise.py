@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Self
 
-import psutil
-
 from kerasbench import text
 from kerasbench.host import linux, macos
 from kerasbench.host.nvidia import THERMAL_REASONS, Sample
@@ -59,6 +57,8 @@ def busy_share(idle_before_s: Sequence[float], idle_after_s: Sequence[float], pa
 
 
 def _idle_s() -> list[float]:
+    import psutil  # which nothing needs that only reads results
+
     times = psutil.cpu_times(percpu=True)
     allowed = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(len(times))
     cores = [core for number, core in enumerate(times) if number in allowed] or times

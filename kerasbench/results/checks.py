@@ -91,23 +91,24 @@ def _out_of_range(value: object, name: str = "") -> str:
     """Return the name of the first field that has a number out of range; empty if all are in range."""
     parts: Iterable[tuple[str, Any]] = ()
     if isinstance(value, list):
-        known = [part for part in value if part is not None] if None in value else value
-        if known and isinstance(known[0], NUMBERS):  # a trial has thousands of them, and a report a million
-            known = [min(known), max(known)]
+        try:  # a trial has thousands of numbers, and a report a million
+            known = [min(value), max(value)] if value and isinstance(value[0], NUMBERS) else value
+        except TypeError:  # not all of them are known
+            known = value
         parts = [(name, part) for part in known]
     elif isinstance(value, dict):
         parts = [(name, part) for part in value.values()]
-    elif isinstance(value, Options):
-        parts = value.items()
     elif dataclasses.is_dataclass(value):
         parts = vars(value).items()
+    elif isinstance(value, Options):
+        parts = value.items()
     for field, part in parts:
         kind = type(part)
         if kind is int or kind is float:
             most = MAX_WHOLE if kind is int else MAX_REAL
             if not LEAST.get(field, -most) <= part <= most:
                 return field
-        elif kind not in (str, bool) and part is not None and (inner := _out_of_range(part, field)):
+        elif kind is not str and kind is not bool and part is not None and (inner := _out_of_range(part, field)):
             return inner
     return ""
 

@@ -179,7 +179,7 @@ class Trial:
     ended: str = ""  # when it ended; empty: not recorded
     session: int = 1  # another one if the run went on after an hour or more, or after the machine was started again
 
-    @property
+    @cached_property
     def case(self) -> CaseKey:
         return CaseKey(self.scenario, self.workload, self.column, self.options.size)
 

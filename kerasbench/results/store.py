@@ -188,10 +188,15 @@ class _Of(msgspec.Struct):
     machine: Machine
 
 
+TRIALS = b',"trials":'
+
+
 def _machine_of(file: Path) -> object:
     """Tell files of a machine from those of others without reading what was measured; None for what cannot be read."""
     try:
         head = read_plain(file, MAX_FILE_BYTES).partition(b"\n")[0]  # data are one line, too
+        with suppress(msgspec.DecodeError):  # as kerasbench writes them, trials come after it
+            return msgspec.json.decode(head.partition(TRIALS)[0] + b"}", type=_Of).machine.identity
         return msgspec.json.decode(head, type=_Of).machine.identity
     except (OSError, ResultsError, msgspec.DecodeError, UnicodeDecodeError, RecursionError):
         return None

@@ -5,6 +5,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results.run import SCHEMA, Run, RunConfig, Trial
 from kerasbench.variants import of_file
 
@@ -15,7 +16,13 @@ Kind = TypeVar("Kind")
 
 def decoded(content: bytes, kind: type[Kind]) -> Kind:
     """Return a part of a file; raise msgspec's errors. What a column has is the one thing that types do not say."""
-    return msgspec.json.decode(content, type=kind, dec_hook=lambda _, values: of_file(values))
+    known = {DEFAULT: DEFAULT}
+
+    def options(_: type, values: Any) -> Options:
+        chosen = of_file(values)
+        return known.setdefault(chosen, chosen)  # one object for all trials, which are compared by it again and again
+
+    return msgspec.json.decode(content, type=kind, dec_hook=options)
 
 
 class _Config(msgspec.Struct):  # what told the mode of a run, which is a field now
