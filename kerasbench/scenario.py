@@ -21,7 +21,7 @@ APPLICATIONS = "keras.applications."
 NAMED = re.compile(rf"{re.escape(APPLICATIONS)}\w+")
 KERAS_PREDICT_BATCH = 32  # Keras' default, where training takes the whole set at once
 STEP_PER_FORWARD = 3  # the gradient of a matrix multiplication is two more of its size: by its input and by its weights
-Kind = Literal["dense", "cnn", "cnn1d", "recurrent", "transformer", "other"]  # of model: pages sort by it
+Kind = Literal["dense", "cnn", "cnn1d", "recurrent", "transformer", "layer", "other"]  # of model: pages sort by it
 LEAST_TOKENS = 3  # two points lie on any line
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
 

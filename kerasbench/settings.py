@@ -40,7 +40,7 @@ class Settings:
     # fmt: off
     scenarios: list[str] = options("--scenario PATTERN|FILE", WHAT, f"{names.CHOICE} Default: the whole suite.")
     suite: str = option("", "--suite NAME", WHAT,
-        "All scenarios of a suite: published (default), tiny or modern.", names.SUITES)
+        "All scenarios of a suite: published (default), tiny, modern or layers.", names.SUITES)
     backends: list[str] = options("--backend NAME", WHAT,
         "tensorflow, torch or jax. Default: all that are installed (doctor, env create: all three).", names.BACKENDS)
     devices: list[str] = options("--device NAME", WHAT,

@@ -20,6 +20,7 @@ KINDS = {  # of models, in the order of pages
     "dense": "dense networks",
     "recurrent": "recurrent networks",
     "transformer": "transformers",
+    "layer": "single layers",
     "other": "other models",
 }
 ONE_STEP = "one step per epoch †"

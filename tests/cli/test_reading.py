@@ -14,7 +14,7 @@ def test_list_shows_every_builtin_scenario(shell: Shell) -> None:
     table, scenarios = shell.out("list"), json.loads(shell.out("list", "--json"))
     assert {"cifar10_cnn", "iris_mlp", "mnist_dense"} <= {scenario["name"] for scenario in scenarios}
     assert all(scenario["name"] in table for scenario in scenarios)
-    assert {scenario["suite"] for scenario in scenarios} == {"published", "tiny", "modern"}
+    assert {scenario["suite"] for scenario in scenarios} == {"published", "tiny", "modern", "layers"}
     table = shell.out("list", "--suite", "tiny")
     assert "resnet8" in table and "iris_mlp" not in table
 

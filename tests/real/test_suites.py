@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from kerasbench import backends
-from kerasbench.plan import templates
+from kerasbench.analysis.estimates import learned
+from kerasbench.plan import catalog, templates
 from tests import made
 from tests.real import trials
 from tests.repository import printed
@@ -61,6 +62,10 @@ data = datasets.sequences(8, vocabulary=50, classes=2)
 scenario = Scenario(build=build, data=data, workloads=(Workload(train=256, batch=16),))
 '''
 
+LAYERS = [
+    *("dense", "convolution", "depthwise", "transposed", "pooling", "batch_normalization", "layer_normalization"),
+    *("attention", "attention_dropout", "lstm", "gru", "bidirectional", "embedding", "augmentation"),
+]
 
 BEGUN = """
 import json, sys
@@ -98,6 +103,26 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(every_kind: P
         assert made.known(measurement.parity).sensitive == ["BatchNormalization", "Embedding"]
     ways = {name: measurement.resolved.recurrent for name, measurement in measured.items()}
     assert ways == {"jax": ["lstm: keras"], "tensorflow": ["lstm: keras"], "torch": ["lstm: backend"]}
+
+
+def test_every_workload_of_the_suite_of_layers_is_checked_here() -> None:
+    (layers,) = catalog.describe(catalog.suite_files("layers"), sys.executable)
+    assert [workload.name for workload in layers.description.workloads] == LAYERS
+
+
+@pytest.mark.weekly
+@pytest.mark.parametrize("layer", LAYERS)
+def test_a_layer_is_trained_on_every_backend_and_they_agree(layer: str) -> None:
+    outcomes = {
+        name: trials.builtin("layers/layers", layer, name, protocol=trials.STEPS_ALONE) for name in backends.names()
+    }
+    measured = {name: trials.measured(outcome) for name, outcome in outcomes.items()}
+    assert trials.disagreements(measured) == {}
+    for measurement in measured.values():
+        learning = made.taught(measurement)
+        assert learned(learning.batch_loss_before, learning.batch_loss_after)
+        # Each backend draws its own augmentation, which no option of a layer takes away.
+        assert (measurement.parity is None) is (layer == "augmentation")
 
 
 def test_what_is_random_is_drawn_and_what_is_not_stays_as_it_was_built(every_kind: Path) -> None:
