@@ -9,8 +9,8 @@ from tests.records import of_backends
 
 
 def test_many_workloads_have_a_line_each_by_kind_of_model() -> None:
-    run = of_backends(workloads=5, jax=1.0, torch=4.0).record
-    kinds = ["transformer", "dense", "cnn", "dense", "other"]
+    run = of_backends(workloads=6, jax=1.0, torch=4.0).record
+    kinds = ["transformer", "dense", "cnn", "dense", "other", "layer"]
     of_kinds = zip(run.scenarios, kinds, strict=True)
     scenarios = [made.changed(facts, description={"kind": kind}) for facts, kind in of_kinds]
     chart = charts.ratios(Findings.of(made.changed(run, scenarios=scenarios)), "a title")
@@ -19,6 +19,7 @@ def test_many_workloads_have_a_line_each_by_kind_of_model() -> None:
         ("image CNNs", ["model2"]),
         ("dense networks", ["model1", "model3"]),
         ("transformers", ["model0"]),
+        ("single layers", ["model5"]),
         ("other models", ["model4"]),
     ]
     for _, groups in chart.kinds:
