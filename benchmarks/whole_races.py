@@ -43,14 +43,14 @@ def measure(scenario: str, folder: str, **more: Any) -> tuple[race.Race, int, fl
 
 
 def main() -> int:
-    look = race.look
+    look, far_behind = race.look, race.far_behind
     print("| scenario | the race's choice | best of all | choice / best | processes | time |")
     print("|---|---|---|---|---|---|", flush=True)
     folder, *scenarios = sys.argv[1:]
     for scenario in scenarios or SCENARIOS:
-        race.look = look
+        race.look, race.far_behind = look, far_behind
         chosen, processes, taken_s = measure(scenario, folder)
-        race.look = nobody_leaves(look)
+        race.look, race.far_behind = nobody_leaves(look), lambda *given: []
         every, of_all, all_s = measure(scenario, folder, rounds=ROUNDS)
         behind = None if chosen.leader == every.leader else in_row(every.row, chosen.leader, every.leader, every.metric)
         print(
