@@ -31,6 +31,7 @@ class TablesKeywords(TypedDict, total=False):
     dtype: Words
     env: Words
     fp32: Words
+    layout: Words
     malloc: Words
     steps_per_execution: Numbers
     threads: Numbers

@@ -85,6 +85,7 @@ def has_glibc() -> bool:
 Axis = Literal["batch", "width"]
 AXES: tuple[Axis, ...] = ("batch", "width")
 Value = bool | int | float | str
+LAST, FIRST = "channels_last", "channels_first"  # where images have their channels, in Keras' words
 IEEE = "ieee"  # how float32 products are rounded where nothing else is chosen
 AT = "@"  # stands before the label of an interpreter
 

@@ -37,7 +37,15 @@ IN_FOLDERS = [f"{folder}/{name}.py" for folder, names in FOLDERS.items() for nam
 EVERY_COLUMN = ("scenario.py", "datasets.py", *IN_FOLDERS)
 BACKEND = "backends/{backend}.py"
 VARIANT = "variants/{}.py"  # by the name of the choice; and the files that it names
-HOOKS = {"variables", "before_import", "apply", "on_model", "ran_as"}  # of a variant, which measure
+HOOKS = {
+    "variables",
+    "before_import",
+    "apply",
+    "remade",
+    "on_model",
+    "explained",
+    "ran_as",
+}  # of a variant
 
 
 @cache

@@ -19,6 +19,7 @@ Logs = Mapping[str, Sequence[Any]]  # what each epoch logged, by Keras' names
 Bare = Callable[[], AbstractContextManager[Callable[[int], None]]]
 Phase = Callable[[str], AbstractContextManager[None]]
 Adjust = Callable[[Any], None]  # sets what was chosen on a Keras model; raises TrialFailure
+Remake = Callable[[Any, "Feed"], "tuple[Any, Feed]"]  # returns what stands in their place; raises it, too
 
 
 class Hooks:
@@ -48,10 +49,17 @@ class Runner(ABC):
     to_numpy: Call  # of an array that was predicted on the device
     predict_on_batch: Call  # from NumPy arrays to NumPy arrays
 
-    def __init__(self, backend: Backend, request: TrialRequest, adjust: Adjust = lambda model: None) -> None:
+    def __init__(
+        self,
+        backend: Backend,
+        request: TrialRequest,
+        adjust: Adjust = lambda model: None,
+        remake: Remake = lambda model, feed: (model, feed),
+    ) -> None:
         self.backend = backend
         self.request = request
         self.adjust = adjust
+        self.remake = remake
         self.place: Call = backend.on_device
 
     def load(self, phase: Phase) -> None:  # noqa: B027

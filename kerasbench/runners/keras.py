@@ -73,6 +73,7 @@ class WithKeras(Runner):
     def resolved(self) -> Resolved:
         keras = self.keras
         half = keras.ops.convert_to_tensor(np.full(8, SUBNORMAL, "float32")) * 0.5
+        formats = sorted({str(layer.data_format) for layer in self.layers if hasattr(layer, "data_format")})
         versions = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
         return Resolved(
             jit=self.jit,
@@ -80,7 +81,7 @@ class WithKeras(Runner):
             compute_dtypes=sorted(self.compute_dtypes),
             weight_dtypes=sorted({dtype_name(array) for array in self.arrays()[0]}),
             fp32=self.backend.fp32(),
-            image_data_format=keras.config.image_data_format(),
+            image_data_format=" and ".join(formats or [keras.config.image_data_format()]),
             threads=self.backend.threads(),
             versions=versions | self.backend.versions(),
             steps_per_execution=self.steps_per_execution,
@@ -89,9 +90,11 @@ class WithKeras(Runner):
 
 
 class KerasRunner(WithKeras):
+    given: Feed  # as it was before a choice has changed it
+
     def build(self, scenario: Scenario, feed: Feed) -> None:
-        self.scenario, self.feed = scenario, feed
-        self.model = model = scenario.build(feed.workload)
+        self.scenario, self.given = scenario, feed
+        model = scenario.build(feed.workload)
         if scenario.trains and not getattr(model, "compiled", False):
             cause = "build() must return a compiled Keras model: call model.compile(...) before `return model`"
             raise ScenarioError(cause)
@@ -102,6 +105,9 @@ class KerasRunner(WithKeras):
         if model.run_eagerly:
             raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
         make_weights(model, feed)
+        if not scenario.keeps_weights:
+            share_weights(model, self.request.seed)
+        self.model, self.feed = model, feed = self.remake(model, feed)
         self.layers = list(model._flatten_layers())
         layers = model._flatten_layers(include_self=False)
         self.compute_dtypes = {layer.compute_dtype for layer in layers if layer.weights}
@@ -117,8 +123,6 @@ class KerasRunner(WithKeras):
         self.jit, self.steps_per_execution = bool(model.jit_compile), model.steps_per_execution
         self._require_executions()
 
-        if not scenario.keeps_weights:
-            share_weights(model, self.request.seed)
         methods = {name: getattr(type(model), name, None) for name in OVERRIDES}
         self.overrides = [
             name for name, method in methods.items() if method and not method.__module__.startswith("keras.")
@@ -144,7 +148,7 @@ class KerasRunner(WithKeras):
 
     def fresh(self) -> "KerasRunner":
         fresh = copy(self)
-        fresh.build(self.scenario, self.feed)
+        fresh.build(self.scenario, self.given)
         return fresh
 
     def fit(

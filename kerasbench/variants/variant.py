@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
-from typing import Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args
 
 from kerasbench.backends import Backend
 from kerasbench.names import COLUMNS, RUN, TABLES, WHAT
@@ -11,6 +11,9 @@ from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.protocol.requests import Protocol
 from kerasbench.runners import Runner
+
+if TYPE_CHECKING:
+    from kerasbench.runners.feed import Feed  # which imports NumPy
 
 V = TypeVar("V", bound=Value)
 Refusal = tuple[str, str] | None  # cause and remedy
@@ -171,8 +174,19 @@ class Variant(Generic[V]):
     def apply(self, value: V, backend: Backend, device: Device) -> None:
         """In the child, with framework and device, before anything is built."""
 
+    def remade(self, value: V, model: Any, feed: "Feed") -> tuple[Any, "Feed"]:
+        """In the child, on a Keras model with its weights: return what is measured in its place, and its rows.
+
+        Raise TrialFailure where that cannot be.
+        """
+        return model, feed
+
     def on_model(self, value: V, model: Any, backend: str) -> Refusal:
         """In the child, on a compiled Keras model that was not run yet; return why that cannot be."""
+        return None
+
+    def explained(self, value: V, error: Exception) -> Refusal:
+        """In the child: return why it cannot be, where building the model, or its first step, has failed of it."""
         return None
 
     def ran_as(self, value: V, resolved: Resolved, usage: Usage) -> str:

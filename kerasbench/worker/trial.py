@@ -16,7 +16,7 @@ from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples,
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
 from kerasbench.runners import Runner
-from kerasbench.runners.feed import prepare, prepare_sized
+from kerasbench.runners.feed import Feed, prepare, prepare_sized
 from kerasbench.runners.inputs import describe
 from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
 from kerasbench.scenario import Workload, require_unchanged
@@ -99,7 +99,8 @@ class Bench:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Report a phase in which the model's own steps may fail for the first time."""
-        with self.pipe.phase(name), own_step(self.runner.overrides, self.request.backend, name):
+        own = own_step(self.runner.overrides, self.request.backend, name)
+        with self.pipe.phase(name), explained(self.request), own:
             yield
 
     def ask(self, stage: str) -> Ask:
@@ -151,11 +152,28 @@ def adjust(request: TrialRequest, model: Any) -> None:
             raise TrialFailure(Failure(Code.UNSUPPORTED, *refused))
 
 
+def remake(request: TrialRequest, model: Any, feed: Feed) -> tuple[Any, Feed]:
+    for variant, value in variants.chosen(request.options):
+        model, feed = variant.remade(value, model, feed)
+    return model, feed
+
+
+@contextmanager
+def explained(request: TrialRequest) -> Iterator[None]:
+    try:
+        yield
+    except Exception as error:
+        for variant, value in variants.chosen(request.options):
+            if refused := variant.explained(value, error):
+                raise TrialFailure(Failure(Code.UNSUPPORTED, *refused)) from error
+        raise
+
+
 def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
     """Import the backend, take the device, load the scenario, draw its rows, build what runs."""
     refuse_other_frameworks(request.backend)
     backend = backends.get(request.backend)
-    runner = variants.runner(request.options)(backend, request, partial(adjust, request))
+    runner = variants.runner(request.options)(backend, request, partial(adjust, request), partial(remake, request))
     cache = CacheReads(request.caches, backend.CACHED)
     with pipe.phase("import"):
         importlib.import_module(backend.PACKAGE)
@@ -188,7 +206,7 @@ def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
             feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
         else:
             feed = prepare_sized(scenario, workload, size, request.seed, request.data)
-    with pipe.phase("build"):
+    with pipe.phase("build"), explained(request):
         runner.build(scenario, feed)
     return Bench(request, pipe, runner, meter, cache, sizes=request.protocol.sizes)
 

@@ -39,6 +39,8 @@ TWO_BUSY = Usage(20, 10)
         (Options(steps_per_execution=8), {}, ["--steps-per-execution"]),
         (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
         (Options(malloc="keep"), {}, ["--malloc"]),
+        (Options(layout="channels_first"), {}, ["--layout"]),
+        (Options(layout="channels_first"), {"image_data_format": "channels_first"}, []),
         (Options(warm_cache=True), {"cached": 3}, []),
         (Options(warm_cache=True), {}, ["--warm-cache"]),
         (Options(warm_cache=True), {"cached": None}, []),
