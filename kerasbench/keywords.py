@@ -35,6 +35,7 @@ class TablesKeywords(TypedDict, total=False):
     malloc: Words
     steps_per_execution: Numbers
     threads: Numbers
+    unrolled_steps: Numbers
 
 
 class MachinesKeywords(TypedDict, total=False):

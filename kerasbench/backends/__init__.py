@@ -40,6 +40,8 @@ class Backend(Protocol):
     OTHER_JIT: bool | None  # what is tried besides the default; None: not worth the time
     COMPILES_AGAIN: bool  # whether the second step is compiled anew, where steps are compiled
     SEVERAL_STEPS: bool  # whether Keras can run several training steps in one execution
+    UNROLLS: bool  # whether it can write them one after another, in place of a loop
+    COPIES_IMAGES: bool  # whether Keras copies images with their channels last before it pools them
     RETURNS_MEMORY: bool  # whether its steps free memory by malloc, which may give it back to the system
     CACHED: tuple[str, ...]  # patterns of the files with compiled programs that it keeps in its folder of caches
     UNCACHED: tuple[str, str] | None  # why nothing is kept that is not compiled as a whole, and a remedy; None: it is

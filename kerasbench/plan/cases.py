@@ -287,6 +287,7 @@ def facts(case: Case, processors: int) -> CaseFacts:
         selected.entry.baselines,
         processors,
         own_names(),
+        selected.entry.description.kind,
     )
 
 

@@ -85,6 +85,7 @@ class WithKeras(Runner):
             threads=self.backend.threads(),
             versions=versions | self.backend.versions(),
             steps_per_execution=self.steps_per_execution,
+            unrolled_steps=getattr(self.model, "unrolled_steps_per_execution", 1),
             subnormals="kept" if np.any(self.to_numpy(half)) else "flushed",
         )
 

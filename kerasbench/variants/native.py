@@ -9,7 +9,7 @@ class Native(Variant[bool]):
     help = "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?"
     added, replaces = True, True
     files = ("runners/baseline.py", "native/__init__.py", "native/{backend}.py")
-    drops = ("layout", "steps_per_execution")  # its loop and its layout are its own
+    drops = ("layout", "steps_per_execution", "unrolled_steps")  # its loop and its layout are its own
     beside = Beside(
         "What does Keras cost?",
         ("steady_step_ms", "epoch_s"),

@@ -52,6 +52,7 @@ class CaseFacts(NamedTuple):
     baselines: Collection[str]  # backends that have one
     processors: int
     reserved: frozenset[str] = frozenset()  # variables that kerasbench sets or heeds itself
+    kind: str = "other"  # of model
 
 
 class Beside(NamedTuple):
@@ -70,7 +71,7 @@ class Beside(NamedTuple):
 
 # What somebody writes in order to have a choice outside of kerasbench, and its place among all that is written.
 Written = tuple[int, str] | None
-SHELL, START, SCRIPT, COMPILE, FIT = range(5)  # in this order; what belongs to ``compile`` becomes one line
+SHELL, START, SCRIPT, COMPILE, COMPILED, FIT = range(6)  # in this order; what belongs to ``compile`` becomes one line
 
 
 class Variant(Generic[V]):

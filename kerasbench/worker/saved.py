@@ -16,7 +16,7 @@ from typing import Any
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import ModelConfig, fitting
 from kerasbench.runners.inputs import UNNAMED, Spec, fitted, specs_of
-from kerasbench.scenario import ModelError, execute
+from kerasbench.scenario import Kind, ModelError, execute
 from kerasbench.text import GIB
 from kerasbench.text import size as in_words
 from kerasbench.worker.failure import OOM, missing_framework, one_line, other_framework
@@ -29,6 +29,8 @@ MAX_WORD = 80  # characters of what a file says and pages repeat
 BOMB_BYTES = 64 << 20  # of a member; Keras stores weights as they are, and looks from 256 MiB on
 BOMB_TIMES = 100
 ARCHIVE_TIMES = 4  # the whole of a file, beyond BOMB_BYTES: its largest part are weights, which hardly shrink
+ATTENDS = "Attention"
+CONVOLVES = re.compile(rf"Conv[123]D|{ATTENDS}")  # in names of layers, such as DepthwiseConv2D
 POLICIES, MIXED = ("DTypePolicy", "Policy"), "mixed_float16"
 LAMBDA_CODE = "__lambda__"  # what Keras calls the bytecode of a Lambda layer; one of a named function has none
 FOREIGN = sys.stdlib_module_names - {"builtins", "__main__"}  # Keras writes functions of its own as builtins
@@ -70,6 +72,7 @@ class Outline:
     keras: str  # the version that wrote it, empty if it does not say
     inputs: list[Spec] | None  # None: it does not say
     compiled: bool
+    of: Kind = "other"  # by its layers
     scales_loss: bool = False  # its layers compute in float16, for which Keras scales the loss of a mixed policy
 
 
@@ -83,7 +86,7 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     by = f"saved by Keras {model.keras}" if model.keras else "of a Keras that does not say its version"
     text = f"A saved model ({model.kind}), {by}{'' if model.compiled else '; not compiled, so it is not trained'}."
     source = Source(lambda: load(file, config, model), config, model.compiled, specs)
-    return source.resolved(fitting(file.stem), text, keeps_weights=True)
+    return source.resolved(fitting(file.stem), text, model.of, keeps_weights=True)
 
 
 def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
@@ -93,7 +96,7 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
         inputs = list(_inputs(config)) or None
     except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise damaged(file, f"{type(error).__name__} in its inputs") from error
-    scales_loss = False
+    scales_loss, convolves = False, set[str]()
     for part in _objects(config):
         module = str(part.get("module")).partition(".")[0]
         if module in FOREIGN and not trusted:
@@ -103,9 +106,14 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
             raise runs_code(file, "a Lambda layer")
         if part.get("module") in (None, "__main__") and part.get("registered_name") and not (custom or trusted):
             raise unknown_layer(file, str(part.get("class_name"))[:MAX_WORD])
+        convolves |= {*CONVOLVES.findall(str(part.get("class_name")))}
         if part.get("class_name") in POLICIES and isinstance(part.get("config"), dict):
             scales_loss = scales_loss or part["config"].get("name") == MIXED
-    return Outline(str(config.get("class_name", ""))[:MAX_WORD], version[:MAX_WORD], inputs, compiled, scales_loss)
+    of: Kind = "other"
+    if convolves and ATTENDS not in convolves:
+        of = "cnn1d" if convolves == {"Conv1D"} else "cnn"
+    kind = str(config.get("class_name", ""))[:MAX_WORD]
+    return Outline(kind, version[:MAX_WORD], inputs, compiled, of, scales_loss)
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:

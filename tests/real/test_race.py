@@ -20,17 +20,26 @@ pytestmark = pytest.mark.real
 SCRIPT = """
 import os
 import keras
-{policy}
+{before}
 model = keras.Sequential([keras.Input((4,)), keras.layers.Dense(1)])
 model.compile({compiled})
+{after}
 threads = len(os.sched_getaffinity(0))
-print(keras.backend.backend(), model.jit_compile, model.steps_per_execution, threads, model.layers[0].compute_dtype)
+print(keras.backend.backend(), model.jit_compile, model.steps_per_execution, model.unrolled_steps_per_execution)
+print(threads, model.layers[0].compute_dtype, keras.config.image_data_format())
 """
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="only Linux binds to processors")
 def test_the_lines_to_write_choose_the_winner(tmp_path: Path) -> None:
-    options = Options(jit=True, steps_per_execution=8, dtype="mixed_bfloat16", threads=1)
+    options = Options(
+        jit=True,
+        steps_per_execution=8,
+        unrolled_steps=4,
+        dtype="mixed_bfloat16",
+        layout="channels_first",
+        threads=1,
+    )
     winner = Column("tensorflow", "cpu", options)
     record = raced({winner: 1.0, JAX: 4.0}, baseline="jax")
     resolved = {"resolved": {"processors": str(min(os.sched_getaffinity(0)))}}
@@ -38,10 +47,12 @@ def test_the_lines_to_write_choose_the_winner(tmp_path: Path) -> None:
     (raced_row,) = tell.races(Findings.of(dataclasses.replace(record, trials=trials)))
     lines = tell.to_write(winner, raced_row)
     (compiled,) = (line.partition("(")[2][:-1] for line in lines if line.startswith("model.compile"))
-    (policy,) = (line for line in lines if line.startswith("keras."))
+    before, after = ("\n".join(line for line in lines if line.startswith(start)) for start in ("keras.", "model.u"))
     script = tmp_path / "your_script.py"
-    script.write_text(SCRIPT.format(policy=policy, compiled=compiled.replace("...", 'optimizer="sgd", loss="mse"')))
+    script.write_text(
+        SCRIPT.format(before=before, after=after, compiled=compiled.replace("...", 'optimizer="sgd", loss="mse"'))
+    )
     command = " && ".join(line for line in lines if not line.startswith(("model.", "keras.")))
     command = command.replace("python ", f"{sys.executable} ")
     told = printed("sh", "-c", command, folder=tmp_path, TF_CPP_MIN_LOG_LEVEL="3")
-    assert told.split() == ["tensorflow", "True", "8", "1", "bfloat16"]
+    assert told.split() == ["tensorflow", "True", "8", "4", "1", "bfloat16", "channels_first"]

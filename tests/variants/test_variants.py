@@ -38,6 +38,8 @@ TWO_BUSY = Usage(20, 10)
         (Options(threads=2), {"threads": None}, []),
         (Options(steps_per_execution=8), {}, ["--steps-per-execution"]),
         (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
+        (Options(unrolled_steps=8), {}, ["--unrolled-steps"]),
+        (Options(unrolled_steps=8), {"unrolled_steps": 8}, []),
         (Options(malloc="keep"), {}, ["--malloc"]),
         (Options(layout="channels_first"), {}, ["--layout"]),
         (Options(layout="channels_first"), {"image_data_format": "channels_first"}, []),
@@ -70,6 +72,14 @@ NOTHING_COMPILED = "torch compiles nothing without --jit on, so it leaves no cac
         ("tensorflow", CPU, Options(jit=True, warm_cache=True), ""),
         ("tensorflow", CUDA, Options(warm_cache=True), ""),
         ("tensorflow", CUDA, Options(jit=False, warm_cache=True), XLA_OFF),
+        ("torch", CPU, Options(unrolled_steps=8), "Keras unrolls no steps on torch"),
+        (
+            "tensorflow",
+            CPU,
+            Options(unrolled_steps=8),
+            "1 steps in one execution are not a multiple of 8 unrolled ones",
+        ),
+        ("tensorflow", CPU, Options(unrolled_steps=4, steps_per_execution=8), ""),
     ],
 )
 def test_what_a_backend_cannot_do_is_refused(name: str, device: Device, options: Options, cause: str) -> None:

@@ -143,11 +143,14 @@ def candidates(asked: RaceConfig, known: CaseFacts) -> list[Options]:
     """Return the settings of a backend that are tried on a device: some each with all the others, some alone."""
     crossed, alone = [DEFAULT], []
     for variant in [variant for variant in variants.ALL if variant.flag in asked.tries]:
-        values = variant.candidates(known)
         if variant.crossed:
-            crossed = [choice.but(**{variant.name: value}) for choice in crossed for value in (None, *values)]
+            crossed = [
+                choice.but(**{variant.name: value})
+                for choice in crossed
+                for value in (None, *variant.candidates(known._replace(options=choice)))
+            ]
         else:
-            alone += [Options(**{variant.name: value}) for value in values]
+            alone += [Options(**{variant.name: value}) for value in variant.candidates(known)]
     return crossed + alone
 
 

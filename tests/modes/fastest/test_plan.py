@@ -30,7 +30,7 @@ JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
 def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     asked = Plans().configured(Asked(["dense"], budget="10m"))
-    tries = ["backend", "device", "jit", "malloc", "steps-per-execution", "threads"]
+    tries = ["backend", "device", "jit", "layout", "malloc", "steps-per-execution", "threads", "unrolled-steps"]
     assert (fastest.MODE.asked(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
     assert asked.effort == made.changed(EFFORT, budget_s=600, protocol={"predicts": False})
     named = Plans().configured(Asked(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
@@ -136,6 +136,35 @@ def test_kept_memory_is_tried_on_a_cpu_with_glibc_where_steps_give_memory_back(m
             if Options(malloc="keep") in candidates(RaceConfig(tries=["malloc"]), known):
                 tried.append((has_glibc, backend, device.kind))
     assert tried == [(True, "torch", "cpu"), (True, "jax", "cpu")]
+
+
+@pytest.mark.parametrize(
+    ("backend", "kind", "options"),
+    [
+        ("torch", "cnn", [{}, {"layout": "channels_first"}]),
+        ("torch", "cnn1d", [{}, {"layout": "channels_first"}]),
+        ("torch", "dense", [{}]),
+        ("jax", "cnn", [{}]),  # Keras copies nothing there
+    ],
+)
+def test_the_layout_is_tried_where_keras_copies_images(backend: str, kind: str, options: list[dict[str, str]]) -> None:
+    selected = made.changed(made.selected(), entry={"description": {"kind": kind}})
+    known = cases.facts(Case(selected, backend, made.CPU), 2)
+    assert candidates(RaceConfig(tries=["layout"]), known) == [Options(**chosen) for chosen in options]
+
+
+@pytest.mark.parametrize(
+    ("backend", "operations", "tried"),
+    [("tensorflow", None, 2), ("tensorflow", 1_000_000, 2), ("tensorflow", 10**9, 0), ("jax", None, 0)],
+)
+def test_steps_are_unrolled_where_many_are_one_execution_of_a_small_model(
+    backend: str, operations: int | None, tried: int
+) -> None:
+    selected = made.changed(made.selected(), workload={"operations": operations, "steps": 1000})
+    known = cases.facts(Case(selected, backend, made.CPU), 2)
+    asked = RaceConfig(tries=["jit", "steps-per-execution", "unrolled-steps"])
+    unrolled = [options for options in candidates(asked, known) if "unrolled_steps" in options]
+    assert [options["steps_per_execution"] for options in unrolled] == [32] * tried
 
 
 def test_a_race_of_a_model_that_is_not_trained_says_so_beside_those_that_are() -> None:

@@ -1,0 +1,43 @@
+"""``--unrolled-steps``: of the training steps in one execution, how many stand in the program one after another."""
+
+from typing import Any
+
+from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.variants.variant import COMPILED, CaseFacts, Refusal, Variant, Written
+
+UNROLLED, OF_STEPS = 8, 32
+# Of a step, with which it takes milliseconds: the loop costs less than a tenth of one, and tracing eight steps seconds.
+FEW_OPERATIONS = 200_000_000
+
+
+class UnrolledSteps(Variant[int]):
+    name = "unrolled_steps"
+    metavar, help = "N", "Of the steps in one execution, how many TensorFlow unrolls. Default: 1, which is a loop."
+    tried, crossed, trains = True, True, True
+
+    def said(self, value: int, backend: str) -> str:
+        return f"{value} unrolled"
+
+    def refusal(self, value: int, facts: CaseFacts) -> Refusal:
+        if not facts.backend.UNROLLS:
+            return f"Keras unrolls no steps on {facts.name}", "leave out --unrolled-steps for this backend"
+        executed = int(facts.options.get("steps_per_execution", 1))
+        if executed % value == 0:
+            return None
+        cause = f"{executed} steps in one execution are not a multiple of {value} unrolled ones"
+        return cause, f"add --steps-per-execution {4 * value}"
+
+    def candidates(self, facts: CaseFacts) -> list[int]:
+        is_large = (facts.workload.operations or 0) > FEW_OPERATIONS
+        loops = facts.options.get("steps_per_execution") == OF_STEPS
+        return [UNROLLED] if facts.backend.UNROLLS and loops and not is_large else []
+
+    def written(self, value: int, backend: str, processors: str) -> Written:
+        return COMPILED, f"model.unrolled_steps_per_execution = {value}"
+
+    def on_model(self, value: int, model: Any, backend: str) -> Refusal:
+        model.unrolled_steps_per_execution = value
+        return None
+
+    def ran_as(self, value: int, resolved: Resolved, usage: Usage) -> str:
+        return "" if resolved.unrolled_steps == value else str(resolved.unrolled_steps)
