@@ -155,9 +155,9 @@ def test_the_layout_is_tried_where_keras_copies_images(backend: str, kind: str, 
 
 @pytest.mark.parametrize(
     ("backend", "operations", "tried"),
-    [("tensorflow", None, 2), ("tensorflow", 1_000_000, 2), ("tensorflow", 10**9, 0), ("jax", None, 0)],
+    [("tensorflow", None, 1), ("tensorflow", 1_000_000, 1), ("tensorflow", 10**9, 0), ("jax", None, 0)],
 )
-def test_steps_are_unrolled_where_many_are_one_execution_of_a_small_model(
+def test_steps_are_unrolled_where_many_are_one_execution_of_a_small_model_without_xla(
     backend: str, operations: int | None, tried: int
 ) -> None:
     selected = made.changed(made.selected(), workload={"operations": operations, "steps": 1000})
