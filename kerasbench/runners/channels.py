@@ -38,8 +38,8 @@ def channels_first(model: Any, feed: Feed) -> tuple[Any, Feed]:
     graph.set_weights(changed)
     _give_weights(graph, made)
     few = feed.train[:TRIED_ROWS]
-    found = _computed_or_refused(made.input, outputs, rows(few).x)
-    _require_alike(_computed(graph.input, expected, few.x), found, ranks, _bound(graph))
+    after = _computed_or_refused(made.input, outputs, rows(few).x)
+    _require_alike(_computed(graph.input, expected, few.x), after, ranks, _bound(graph))
     graph.set_weights(weights)
     _give_weights(graph, made)
     _compile_as(model, made)
@@ -179,9 +179,9 @@ def _bound(graph: Any) -> float:
     return ALIKE if {layer.compute_dtype for layer in graph.layers} <= FULL else ALIKE_ROUNDED
 
 
-def _require_alike(expected: Outputs, found: Outputs, ranks: Ranks, bound: float) -> None:
+def _require_alike(expected: Outputs, computed: Outputs, ranks: Ranks, bound: float) -> None:
     """Raise TrialFailure for the first layer that computes something else."""
-    for (name, before), (_, after) in zip(expected, found, strict=True):
+    for (name, before), (_, after) in zip(expected, computed, strict=True):
         wanted = np.moveaxis(before, -1, 1) if before.ndim in ranks else before
         largest = float(np.max(np.abs(wanted), initial=0.0))
         if wanted.shape != after.shape or np.max(np.abs(wanted - after), initial=0.0) > bound * largest:
