@@ -41,7 +41,16 @@ class Summary:
 
     @property
     def failures(self) -> list[tuple[Row, Column, Failure]]:
-        return [(row, column, failure) for row, column, failure in self.unmeasured if failure.code is not Code.SLOW]
+        """What a mode tries of its own accord, and cannot have, is none."""
+
+        def was_asked_for(row: Row, column: Column) -> bool:
+            return column.options.choices in [options.choices for options in row.origin.config.options]
+
+        return [
+            (row, column, failure)
+            for row, column, failure in self.unmeasured
+            if failure.code is not Code.SLOW and (failure.code is not Code.UNSUPPORTED or was_asked_for(row, column))
+        ]
 
 
 def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> Summary:

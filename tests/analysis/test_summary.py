@@ -16,6 +16,8 @@ from tests import made
 from tests.made import JAX, TORCH
 from tests.records import NEW, OLD, of_versions, versions
 
+LAYOUT = TORCH.with_options(layout="channels_first")
+
 
 @pytest.mark.parametrize(
     ("steps_ms", "fastest", "proven"),
@@ -30,6 +32,15 @@ def test_who_is_fastest(steps_ms: dict[str, list[float]], fastest: Column | None
     trials = [trial for backend, ms in steps_ms.items() for trial in made.in_rounds(*ms, backend=backend)]
     (ranking,) = summarize(made.record(*trials, rounds=3)).rankings
     assert (ranking.fastest, ranking.proven) == (fastest, proven)
+
+
+@pytest.mark.parametrize("asked", [[TORCH], [TORCH, LAYOUT]])
+def test_a_setting_that_nobody_asked_for_and_that_cannot_be_had_is_no_failure(asked: list[Column]) -> None:
+    unsupported = dataclasses.replace(made.FAILURE, code=Code.UNSUPPORTED)
+    trials = [made.trial(failure=unsupported, options=column.options) for column in (TORCH, LAYOUT)]
+    config = {"options": [column.options for column in asked]}
+    summary = summarize(made.changed(made.record(*trials), config=config))
+    assert [column for _, column, _ in summary.failures] == asked
 
 
 @pytest.mark.parametrize("rounds", [0, 1])
