@@ -64,6 +64,7 @@ class SweepKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=Fals
 class ExplainKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     data: str
     batch_size: int | None
+    without_causes: bool
     control: bool
 
 

@@ -145,7 +145,7 @@ def explain() -> Runs:
         return made.changed(parted, training={"warmup": Samples.of([Slice(25, int(25 * arrays_ms * made.MS))])})
 
     mine = made.in_blocks({TORCH: 2.0}, taken_apart)
-    rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
+    rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4, torch(without_pooling_copy=True): 1.2})
     larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
     flops = [results.Counted("dense", "default", 1e6)]
     return [run(*mine, *rivals, *larger, config=explain_mode.MODE.configured(RunConfig()), flops=flops)]

@@ -68,7 +68,7 @@ def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column
     """Return the cases of one row that compute something else than the others.
 
     The most precise cases are the reference: of three that differ, the one far from their median stands out; of two,
-    both do; one alone is right. A baseline is held against Keras, and no reference itself.
+    both do; one alone is right. What is added, as a baseline, is held against Keras, and no reference itself.
     """
     failures = {column: _failure(*compared) for column, compared in _comparisons(cases).items()}
     return {column: failure for column, failure in failures.items() if failure is not None}
@@ -88,7 +88,7 @@ def _comparisons(
     # A baseline's code does not tell its kinds of layers.
     sensitive = {kind for parity in parities.values() for kind in parity.sensitive}
     allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
-    keras = [column for column in parities if not variants.has(column.options, "replaces")] or list(parities)
+    keras = [column for column in parities if not variants.has(column.options, "added")] or list(parities)
     voices = {column: _voice(column) for column in parities}
     referring = list({voices[column]: column for column in reversed(keras)}.values())[::-1]  # the first of each
     least = min((allowed[column] for column in referring), default=None)

@@ -17,7 +17,7 @@ from kerasbench.text import count
 @dataclass(frozen=True)
 class Summary:
     record: Run
-    columns: list[Column]  # of the tables: not the controls, which repeat one of them
+    columns: list[Column]  # of the tables: not the controls, which repeat one of them, nor what shows a cause
     rows: list[Row]
     rankings: list[Ranking]  # one for each row
     terms: dict[Column, list[str]]
@@ -37,7 +37,8 @@ class Summary:
 
     @property
     def unmeasured(self) -> list[tuple[Row, Column, Failure]]:
-        return [(row, column, case.failure) for row, column, case in self.cases if case.failure is not None]
+        unmeasured = [(row, column, case.failure) for row, column, case in self.cases if case.failure is not None]
+        return [case for case in unmeasured if not variants.has(case[1].options, "explains")]
 
     @property
     def failures(self) -> list[tuple[Row, Column, Failure]]:
@@ -56,7 +57,7 @@ class Summary:
 def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> Summary:
     """Sum up a run; ``known`` are cases that were summed up already."""
     record = _without_open_round(record)
-    shown = {trial.column for trial in record.trials if not trial.options.control}
+    shown = {trial.column for trial in record.trials if not variants.is_aside(trial.options)}
     columns = sorted(shown, key=lambda column: column.order)
     rows = [
         Row(

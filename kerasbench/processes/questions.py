@@ -57,6 +57,7 @@ TIMES: dict[type[requests.Request], tuple[float, str]] = {
     requests.InventoryRequest: (60.0, "looking at what is installed"),
     requests.DescribeRequest: (60.0, "describing scenario files"),
     requests.CountRequest: (120.0, "counting operations"),  # like a probe, and two steps of eight samples
+    requests.LookRequest: (120.0, "looking at a model"),  # as long
     requests.FetchRequest: (1800.0, "loading a data set"),  # CIFAR-100's 170 MB over a slow line
 }
 
@@ -103,6 +104,14 @@ def count(request: requests.CountRequest, python: str, kept: Mapping[str, str] =
     counting = backends.get(backends.counting())
     variables = counting.ALWAYS | counting.environment(Device(CPU), "")
     return _ask(python, request, variables, lambda answer: answer.counted, kept)
+
+
+def look(
+    request: requests.LookRequest, python: str, on_tick: Tick, kept: Mapping[str, str] = NOTHING
+) -> dict[str, str] | Failure:
+    backend = backends.get(request.backend)
+    variables = backend.ALWAYS | backend.environment(Device(CPU), "")
+    return _ask(python, request, variables, lambda answer: answer.suspected, kept, on_tick)
 
 
 def _ask(

@@ -95,6 +95,7 @@ class Message:
     descriptions: list[Description] | None = None
     fetched: str | None = None
     counted: float | None = None
+    suspected: dict[str, str] | None = None  # causes; why each cannot be tried, empty where it can
     probe: ProbeReport | None = None
     inventory: Inventory | None = None
 

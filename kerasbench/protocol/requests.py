@@ -196,7 +196,19 @@ class CountRequest:
     model_config: ModelConfig = NOTHING
 
 
-Request = CountRequest | TrialRequest | ProbeRequest | InventoryRequest | DescribeRequest | FetchRequest
+@dataclass(frozen=True)
+class LookRequest:
+    """Build a workload's model, and say which of these causes it may have on the backend."""
+
+    file: str
+    file_hash: str
+    workload: str
+    backend: str
+    causes: list[str]  # by their names
+    model_config: ModelConfig = NOTHING
+
+
+Request = CountRequest | LookRequest | TrialRequest | ProbeRequest | InventoryRequest | DescribeRequest | FetchRequest
 
 
 def encode_request(request: Request) -> bytes:

@@ -86,7 +86,7 @@ def sentences(findings: Findings) -> list[str]:
     called = names(findings.summary.columns)
     lines = []
     for row, ranking in ordered(findings.plain):
-        failures = ((column, case.failure) for column, case in row.cases.items() if not column.options.control)
+        failures = ((column, case.failure) for column, case in row.cases.items() if column in called)
         failed = [f"{called[column]} {_ended(failure)}" for column, failure in failures if failure]
         said = "; ".join(filter(None, [_standing(row, ranking, called), *failed]))
         lines += [blanked(f"{row.label}: {said}.")] if said else []
@@ -99,8 +99,9 @@ def _ended(failure: Failure) -> str:
 
 
 def _measured(row: Row) -> list[tuple[Column, Estimate]]:
-    cases = [(column, case.estimate(row.headline)) for column, case in row.cases.items() if not column.options.control]
-    return [(column, estimate) for column, estimate in cases if estimate is not None]
+    cases = ((column, case) for column, case in row.cases.items() if not variants.is_aside(column.options))
+    estimates = [(column, case.estimate(row.headline)) for column, case in cases]
+    return [(column, estimate) for column, estimate in estimates if estimate is not None]
 
 
 def _standing(row: Row, ranking: Ranking, called: Names) -> str:

@@ -115,6 +115,22 @@ class Advised(OfCase, frozen=True, kw_only=True):
     high: float | None
 
 
+class Blamed(OfCase, frozen=True, kw_only=True):
+    """What may make a case slow, as `explain` has tried it."""
+
+    cause: str
+    says: str  # what is slow, in a sentence
+    outcome: str  # found, no cause, undecided, refused (it computes something else), or not tried
+    of: str  # step or prediction
+    takes_times_as_much: float | None = None  # without the cause: 0.5 is half of the time; null where it has no ratio
+    low: float | None = None
+    high: float | None = None
+    why: str = ""  # it was refused, or not tried
+    upstream: str = ""  # who takes it away
+    today: str = ""  # what you can do about it
+    to_write: str = ""  # a line that takes it away
+
+
 class Trend(OfCase, frozen=True, kw_only=True):
     """What became of a case while it went on for minutes. A unit is a step, an epoch or a prediction."""
 
@@ -198,6 +214,7 @@ class Document(Struct, frozen=True, kw_only=True):
     warnings: list[Warned] = []
     crossovers: list[Overtaking] = []
     advice: list[Advised] = []
+    causes: list[Blamed] = []
     trends: list[Trend] = []
     history: list[HistoricRatio] = []
     search: Search | None = None

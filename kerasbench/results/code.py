@@ -36,7 +36,7 @@ FOLDERS = {
 IN_FOLDERS = [f"{folder}/{name}.py" for folder, names in FOLDERS.items() for name in names.split()]
 EVERY_COLUMN = ("scenario.py", "datasets.py", *IN_FOLDERS)
 BACKEND = "backends/{backend}.py"
-VARIANT = "variants/{}.py"  # by the name of the choice; and the files that it names
+VARIANTS = "variants"  # their folder: a column is measured with the files of its choices, and with those that they name
 HOOKS = {
     "variables",
     "before_import",
@@ -61,7 +61,7 @@ def all_measuring_code(package: Path = PACKAGE) -> str:
 
 
 def _hash(backends: Collection[str], chosen: Collection[Variant[Any]], package: Path) -> str:
-    more = (name for variant in chosen for name in (VARIANT.format(variant.name), *variant.files))
+    more = (name for variant in chosen for name in (variant.file, *variant.files))
     used = (*EVERY_COLUMN, BACKEND, *more)
     names = {name.format(backend=backend) for backend in backends for name in used}
     hashes = _hash_of_each_file(package)
@@ -72,8 +72,7 @@ def _hash(backends: Collection[str], chosen: Collection[Variant[Any]], package: 
 @cache
 def _hash_of_each_file(package: Path) -> dict[str, str]:
     contents = {file.relative_to(package).as_posix(): file.read_bytes() for file in package.rglob("*.py")}
-    folder = VARIANT.partition("/")[0]
-    contents |= {name: measuring_part(text) for name, text in contents.items() if name.partition("/")[0] == folder}
+    contents |= {name: measuring_part(text) for name, text in contents.items() if name.partition("/")[0] == VARIANTS}
     return {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
 
 

@@ -1,4 +1,4 @@
-"""The variants: choices that make columns, one file each in this folder. A new one is one more file.
+"""The variants: choices that make columns, one file each in this folder or in ``causes``. A new one is one more file.
 
 The parent imports these modules too: frameworks and NumPy are imported inside of what a child calls.
 """
@@ -11,11 +11,13 @@ from typing import Any, Literal
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import APART, Column, Options, Value
 from kerasbench.runners import Runner
+from kerasbench.variants.causes.cause import Cause
 from kerasbench.variants.variant import Variant
 
-for _file in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_file.name}")
-ALL: tuple[Variant[Any], ...] = tuple(kind() for kind in Variant.__subclasses__())
+for _file in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_file.name)
+CAUSES: tuple[Cause, ...] = tuple(kind() for kind in Cause.__subclasses__())
+ALL: tuple[Variant[Any], ...] = (*(kind() for kind in Variant.__subclasses__() if kind is not Cause), *CAUSES)
 BY_NAME: Mapping[str, Variant[Any]] = {variant.name: variant for variant in ALL}
 # By name, of which types a value in a file may be.
 TAKES: Mapping[str, tuple[type, ...]] = {
@@ -32,8 +34,13 @@ def chosen(options: Options) -> Iterator[tuple[Variant[Any], Any]]:
         yield BY_NAME[name], value
 
 
-def has(options: Options, trait: Literal["keeps_memory", "prepares", "replaces"]) -> bool:
+def has(options: Options, trait: Literal["added", "explains", "keeps_memory", "prepares", "replaces"]) -> bool:
     return any(getattr(variant, trait) for variant, _ in chosen(options))
+
+
+def is_aside(options: Options) -> bool:
+    """Tell whether a column is no configuration of its own: it repeats another one, or shows what makes that slow."""
+    return options.control or has(options, "explains")
 
 
 def competes(column: Column) -> bool:

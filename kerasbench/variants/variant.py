@@ -88,6 +88,7 @@ class Variant(Generic[V]):
 
     # What a column with it is like.
     added: ClassVar[bool] = False  # such columns stand beside all others, uncrossed, and are never the fastest
+    explains: ClassVar[bool] = False  # such an added column shows what makes the one that it stands beside slow
     drops: ClassVar[tuple[str, ...]] = ()  # what such an added column has not
     repeats: ClassVar[bool] = False  # it computes what the column without it does, to the last digit
     replaces: ClassVar[bool] = False  # a file of its own is measured in place of the Keras model
@@ -108,7 +109,13 @@ class Variant(Generic[V]):
     changes: ClassVar[str] = ""  # what it changes besides time
 
     def __init_subclass__(cls) -> None:
-        (cls.takes,) = get_args(vars(cls)["__orig_bases__"][0])
+        if bases := vars(cls).get("__orig_bases__"):  # of a variant, not of one that is derived from another
+            (cls.takes,) = get_args(bases[0])
+
+    @property
+    def file(self) -> str:
+        """Its file in the package."""
+        return "/".join(type(self).__module__.split(".")[1:]) + ".py"
 
     @property
     def flag(self) -> str:

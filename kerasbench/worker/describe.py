@@ -6,10 +6,10 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import TrialFailure
-from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest
+from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, LookRequest
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
@@ -102,14 +102,26 @@ def count(request: CountRequest) -> float:
 
     count_operations = backends.get(backend).count_operations
     assert count_operations is not None  # by this it was chosen
-    file = Path(request.file)
-    require_unchanged(file, request.file_hash, request.model_config)
-    scenario = resolve(file, request.model_config).scenario
-    workload = scenario.workload(request.workload)
-    model = scenario.build(workload)
+    scenario, workload, model = _built(request)
     # As it is counted, whatever compile() has asked for: torch cannot run several steps in one execution.
     model.jit_compile, model.steps_per_execution = False, 1
     rows = draw(scenario.dataset(workload), COUNTED_SAMPLES, 0, "synthetic")
     batch = Feed(workload, rows, rows[:0], rows[:0], scenario.class_weight).step(rows)
     model.train_on_batch(*batch)  # the first step builds the model, symbolically too, and would be counted three times
     return count_operations(lambda: model.train_on_batch(*batch)) / COUNTED_SAMPLES
+
+
+def look(request: LookRequest) -> dict[str, str]:
+    """Return the causes that the workload's model may have, and why each cannot be tried here; empty where it can."""
+    refuse_other_frameworks(request.backend)
+    _, _, model = _built(request)
+    causes = (cause for cause in variants.CAUSES if cause.name in request.causes)
+    return {cause.name: cause.obstacle() for cause in causes if cause.concerns(model)}
+
+
+def _built(request: CountRequest | LookRequest) -> tuple[Scenario, Workload, Any]:
+    file = Path(request.file)
+    require_unchanged(file, request.file_hash, request.model_config)
+    scenario = resolve(file, request.model_config).scenario
+    workload = scenario.workload(request.workload)
+    return scenario, workload, scenario.build(workload)

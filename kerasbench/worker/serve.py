@@ -7,9 +7,10 @@ import re
 import shlex
 import sys
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from importlib import metadata, util
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from kerasbench import backends
 from kerasbench.datasets import DataError
@@ -61,16 +62,15 @@ def _answer(request: Request, pipe: Pipe) -> Message:
             return Message(measurement=run_trial(request, pipe))
     from kerasbench.worker import describe
 
-    match request:
-        case requests.DescribeRequest():
-            with pipe.phase(describe.PHASE):
-                return Message(descriptions=describe.describe_each(request))
-        case requests.CountRequest():
-            with pipe.phase("count"):
-                return Message(counted=describe.count(request))
-        case requests.FetchRequest():
-            with pipe.phase("fetch"):
-                return Message(fetched=describe.fetch(request))
+    answers: dict[type[Request], tuple[str, str, Callable[[Any], Any]]] = {
+        requests.DescribeRequest: (describe.PHASE, "descriptions", describe.describe_each),
+        requests.CountRequest: ("count", "counted", describe.count),
+        requests.LookRequest: ("look", "suspected", describe.look),
+        requests.FetchRequest: ("fetch", "fetched", describe.fetch),
+    }
+    phase, field, answer = answers[type(request)]
+    with pipe.phase(phase):
+        return Message(**{field: answer(request)})
 
 
 def inventory() -> Inventory:

@@ -11,14 +11,14 @@ from kerasbench import backends, variants
 from kerasbench.processes.process import WORKER
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.results import code
-from kerasbench.results.code import BACKEND, EVERY_COLUMN, PACKAGE, VARIANT, all_measuring_code, measuring_code
+from kerasbench.results.code import BACKEND, EVERY_COLUMN, PACKAGE, all_measuring_code, measuring_code
 
 TABLE = {
     name.format(backend=backend)
     for names in (
         EVERY_COLUMN,
         [BACKEND],
-        *([VARIANT.format(variant.name), *variant.files] for variant in variants.ALL),
+        *([variant.file, *variant.files] for variant in variants.ALL),
     )
     for name in names
     for backend in backends.names()

@@ -1,11 +1,25 @@
 """The mode ``explain``: where the time of an epoch goes, and what would make it shorter."""
 
+from dataclasses import dataclass
+
 from kerasbench.modes.mode import Mode
-from kerasbench.settings import ELSEWHERE, EVERY, ROUNDS, Settings
+from kerasbench.names import LONG
+from kerasbench.settings import ELSEWHERE, EVERY, ROUNDS, Settings, option
 
 
+@dataclass(frozen=True)
 class Asked(Settings):
     takes = (*EVERY, *ROUNDS, *ELSEWHERE, "batch_size", "control")
 
+    # fmt: off
+    without_causes: bool = option(False, "--without-causes", LONG,
+        "Do not try what may make Keras slow, which takes up to two minutes of a --quick run.")
+    # fmt: on
 
-MODE = Mode("explain", dict[str, object])
+
+@dataclass(frozen=True)
+class ExplainConfig:
+    causes: bool = True  # are tried
+
+
+MODE = Mode("explain", ExplainConfig)

@@ -19,6 +19,7 @@ from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, break_evens
 from kerasbench.analysis.ratios import by_slices, ratio_of
 from kerasbench.analysis.summary import Summary
+from kerasbench.modes.explain.causes import TriedCause, tried_causes
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Parts, Samples, Training
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns
@@ -59,6 +60,7 @@ class StepBreakdown:
     warm_up_ms: Amount  # what the first steps took beyond as many steady ones
     repaid: list[BreakEven]
     advice: list[Advice]
+    causes: list[TriedCause]  # those that it might have, the strongest first
 
 
 @derived
@@ -66,10 +68,9 @@ def explained(findings: Findings) -> list[StepBreakdown]:
     summary = findings.summary
     operations = {(flops.scenario, flops.workload): flops.operations for flops in summary.record.flops}
     cases = [Place(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
-    return [
-        _breakdown(case, operations.get((case.key.scenario, case.key.workload)), advice, findings.effect)
-        for case, advice in zip(cases, _advice(summary, cases), strict=True)
-    ]
+    counted = [operations.get((case.key.scenario, case.key.workload)) for case in cases]
+    known = zip(cases, counted, _advice(summary, cases), tried_causes(cases, findings.effect), strict=True)
+    return [_breakdown(*of_case, findings.effect) for of_case in known]
 
 
 def _with_parts(case: Measured) -> list[tuple[Measurement, Training, Parts]]:
@@ -78,7 +79,9 @@ def _with_parts(case: Measured) -> list[tuple[Measurement, Training, Parts]]:
     return [(m, training, training.parts) for m, training in known if training.parts is not None]
 
 
-def _breakdown(case: Place, operations: float | None, advice: list[Advice], effect: float) -> StepBreakdown:
+def _breakdown(
+    case: Place, operations: float | None, advice: list[Advice], causes: list[TriedCause], effect: float
+) -> StepBreakdown:
     (row, column), trials = case, _with_parts(case.case)
     steps = trials[0][0].full_steps_per_epoch
     compiling_ms = case.case.values("compile_ms")
@@ -106,6 +109,7 @@ def _breakdown(case: Place, operations: float | None, advice: list[Advice], effe
         warm_up_ms=mean_interval(warming_ms),
         repaid=break_evens(row, column, effect),
         advice=advice,
+        causes=causes,
     )
 
 

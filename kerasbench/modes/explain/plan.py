@@ -2,28 +2,31 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
-from kerasbench import backends, events
+from kerasbench import backends, events, variants
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.modes.explain import MODE, Asked
+from kerasbench.modes.explain import MODE, Asked, ExplainConfig
 from kerasbench.plan import configure
-from kerasbench.plan.cases import Plan
+from kerasbench.plan.cases import Case, Plan, facts, unsupported
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.messages import Failure
-from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, CountRequest, Protocol, counts_epochs
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, CountRequest, LookRequest, Protocol, counts_epochs
 from kerasbench.results.run import Counted, RunConfig
 from kerasbench.runs.planner import Planner
 
 MEASURES = "`kerasbench run --scenario {}` measures its epochs"
+AT_ONCE = 2  # children that build a model
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 
 
 class Plans(Planner):
     def configured(self, asked: Asked) -> RunConfig:
-        return MODE.configured(configure.configured(asked, "steady", configure.options_of(asked)))
+        config = configure.configured(asked, "steady", configure.options_of(asked))
+        return MODE.configured(config, ExplainConfig(causes=not asked.without_causes))
 
     def require(self, config: RunConfig, scenarios: Sequence[Selected]) -> None:
         if all(counts_epochs(selected.workload.steps) for selected in scenarios):
@@ -62,7 +65,7 @@ class Plans(Planner):
         return cause, MEASURES.format(selected.word)
 
     def prepare(self, planned: Plan, interpreters: Interpreters, on_event: events.OnEvent) -> Plan:
-        """Have the operations of each workload's step counted; none where the backend that can is not there."""
+        """Have each workload's operations counted, where the backend that can is there, and its causes looked for."""
         counted: list[Counted] = []
         with events.step(on_event, "counting the operations of a step"):
             python = interpreters.of(interpreters.environments([backends.counting()])[0])
@@ -72,4 +75,43 @@ class Plans(Planner):
                 answer = questions.count(question, python, planned.config.keep_env)
                 if not isinstance(answer, Failure):
                     counted.append(Counted(entry.name, workload, answer))
-        return replace(planned, flops=counted)
+        planned = replace(planned, flops=counted)
+        return with_causes(planned, interpreters, on_event) if MODE.asked(planned.config).causes else planned
+
+
+def with_causes(planned: Plan, interpreters: Interpreters, on_event: events.OnEvent) -> Plan:
+    """Add a case without each cause that a model may have beside each that is taken apart."""
+    explained = [case for case in planned.cases if case.protocol.parts and not case.options.control]
+    asked: dict[tuple[str, str], Case] = {}  # the models, each once for a backend's interpreter
+    for case in explained:
+        asked.setdefault((case.selected.label, str(case.column.environment)), case)
+    ask = partial(_suspected, planned, interpreters)
+    with events.step(on_event, "looking for what may make steps slow"):
+        answers = questions.together(ask, list(asked.values()), at_once=AT_ONCE)
+    found = dict(zip(asked, answers, strict=True))
+    cases, absent, warnings = [*planned.cases], [*planned.absent], [*planned.warnings]
+    for case in explained:
+        answer = found[case.selected.label, str(case.column.environment)]
+        if isinstance(answer, Failure):
+            warnings.append(f"{case.label}: no causes are tried, as a look at its model failed: {answer.cause}")
+            continue
+        for cause in (cause for cause in variants.CAUSES if cause.name in answer):
+            without = replace(case, options=case.options.but(**{cause.name: True}))
+            without = replace(without, protocol=replace(case.protocol, parts=False, predicts=cause.predicts))
+            if not cause.is_there(facts(case, planned.machine.cores)):
+                continue
+            if obstacle := answer[cause.name]:
+                absent.append((without, Failure(Code.UNSUPPORTED, obstacle, "compare with that version")))
+            elif unsupported(without, planned.config, planned.machine.cores) is None:
+                cases.append(without)
+    return replace(planned, cases=cases, absent=absent, warnings=list(dict.fromkeys(warnings)))
+
+
+def _suspected(planned: Plan, interpreters: Interpreters, case: Case, tick: questions.Tick) -> dict[str, str] | Failure:
+    entry, there = case.selected.entry, facts(case, planned.machine.cores)
+    causes = [cause.name for cause in variants.CAUSES if cause.is_there(there)]
+    if not causes:
+        return {}
+    workload = case.selected.workload.name
+    question = LookRequest(entry.place, entry.file_hash, workload, case.backend, causes, entry.model_config)
+    return questions.look(question, interpreters.of(case.column.environment), tick, planned.config.keep_env)

@@ -1,22 +1,40 @@
 """Where an epoch's time goes: the share of each part, and what would make an epoch shorter."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from kerasbench.analysis.contrasts import believed
 from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
+from kerasbench.modes.explain import MODE
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained
+from kerasbench.modes.explain.causes import Outcome, TriedCause
 from kerasbench.protocol.columns import Column
 from kerasbench.report.data import configuration, like, of_key, result
-from kerasbench.report.document import Advised, Document
+from kerasbench.report.document import Advised, Blamed, Document
 from kerasbench.report.kinds import grouped
-from kerasbench.report.sections import Bar, BarChart, Cell, Look, Piece, Section, Table, Words, texts
+from kerasbench.report.sections import Bar, BarChart, Cell, Look, Piece, Section, Table, Typed, Words, inlines, texts
 from kerasbench.report.teller import Teller
 from kerasbench.report.warnings import Marks
-from kerasbench.report.words import duration, listed, names, percent, three_digits, times, whole_steps, with_range
+from kerasbench.report.words import (
+    duration,
+    listed,
+    multiple,
+    names,
+    percent,
+    three_digits,
+    times,
+    whole_steps,
+    with_range,
+)
+from kerasbench.results.run import RunConfig
+from kerasbench.variants.causes.cause import Cause
 
 GIGA = 1e9
+TRIED = (
+    "Each cause was taken away in a process of its own, which took turns with the others and computed the same losses."
+)
 WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts are measured is named
 WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its percentage
 ADVICE = {
@@ -24,6 +42,12 @@ ADVICE = {
     Help.JIT: "{options}",
     Help.DEVICE: "{column}",
     Help.PREPARED: "data that are prepared before training",
+}
+OUTCOMES = {
+    Outcome.NONE: "tried, and no cause",
+    Outcome.UNDECIDED: "undecided, measure more rounds",
+    Outcome.REFUSED: "not offered",
+    Outcome.NOT_TRIED: "not tried",
 }
 # None of them is a backend's colour; black letters can be read on each.
 PIECE_COLOURS = {
@@ -51,20 +75,52 @@ def sentences(breakdown: StepBreakdown) -> list[str]:
     seen = [f"{percent(share)} {part}" for part, (_, share) in parts_of(breakdown).items() if share]
     epoch = duration(breakdown.epoch_ms.value * NS_PER_MS)
     case = f"{breakdown.row.label} on {called[breakdown.column]}"
-    return [f"{case}: an epoch takes {epoch}: {listed(seen)}.", *_advice(breakdown, called)]
+    causes = [
+        "".join(part if isinstance(part, str) else part.text for part in inlines(words))
+        for words in _causes(breakdown, called)
+    ]
+    return [f"{case}: an epoch takes {epoch}: {listed(seen)}.", *_advice(breakdown, called), *causes]
 
 
 def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str]:
     name = called[breakdown.column]
     if not believed(breakdown.row):
         yield f"{name}: no advice, because the same configuration measured twice differs from itself."
-    elif not breakdown.advice:
+    elif not breakdown.advice and all(tried.outcome is not Outcome.FOUND for tried in breakdown.causes):
         yield f"{name}: nothing that was measured makes it clearly faster."
     for advice in breakdown.advice:
         over = advice.contrast.over
         what = ADVICE[advice.what].format(column=called.get(over.column, ""), options=over.key.options.label)
         unit = "sample" if advice.what is Help.BATCH else "step"
         yield f"{name}: with {what} a {unit} takes {times(advice.contrast.ratio)} as long."
+
+
+def _causes(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[Words]:
+    """Yield a sentence for each cause that was found, and one for all with each other outcome."""
+    name, others = called[breakdown.column], dict[Outcome, list[str]]()
+    for tried in breakdown.causes:
+        cause, contrast = tried.cause, tried.contrast
+        if contrast is not None and tried.outcome is Outcome.FOUND:
+            effect = f"Without that a {unit_of(cause)} takes {times(contrast.ratio)} as long"
+            said = ". ".join(filter(None, [f"{name}: {cause.says}", effect, cause.upstream, cause.today]))
+            line = to_write(cause)
+            until = "Until then" if cause.upstream else "To avoid it"
+            yield [f"{said}. {until}: ", Typed(line)] if line else f"{said}."
+            continue
+        ratio = ""
+        if contrast is not None:
+            ratio = times(contrast.ratio) if tried.outcome is Outcome.UNDECIDED else multiple(contrast.ratio.value)
+        others.setdefault(tried.outcome, []).append(f"{cause.title} ({tried.why or ratio})")
+    yield from (f"{name}: {OUTCOMES[outcome]}: {listed(said)}." for outcome, said in others.items())
+
+
+def to_write(cause: Cause) -> str:
+    written = cause.written(True, "", "")
+    return written[1] if written else ""
+
+
+def unit_of(cause: Cause) -> str:
+    return "prediction" if cause.predicts else "step"
 
 
 def _more(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str]:
@@ -111,6 +167,9 @@ def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart:
 class Tells(Teller):
     name = "explained"
 
+    def words(self, config: RunConfig) -> list[str]:
+        return [*super().words(config), *([] if MODE.asked(config).causes else ["--without-causes"])]
+
     def title(self, findings: Findings) -> str:
         known = explained(findings)
         named = names(breakdown.column for breakdown in known)
@@ -148,6 +207,8 @@ class Tells(Teller):
         lines = [line for breakdown in known for line in _advice(breakdown, called)]
         chart = _chart(known, self.title(findings))
         yield Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
+        if causes := [words for breakdown in known for words in _causes(breakdown, called)]:
+            yield Section("What makes a step slow?", lines=causes, notes=[TRIED])
 
     def details(self, findings: Findings) -> Iterator[Section]:
         called = names(findings.summary.columns)
@@ -172,4 +233,13 @@ class Tells(Teller):
                 instead, batch = configuration(over.column), over.key.options.get("batch")
                 more = {"what": advice.what, "instead": instead, "instead_batch_size": batch}
                 told.advice.append(like(Advised, ratio, **case, **more, takes_times_as_much=ratio.value))
+            told.causes.extend(_blamed(case, tried) for tried in breakdown.causes)
         return told
+
+
+def _blamed(case: Mapping[str, Any], tried: TriedCause) -> Blamed:
+    cause, ratio = tried.cause, tried.contrast.ratio if tried.contrast else None
+    more: dict[str, Any] = {"cause": cause.title, "of": unit_of(cause), "to_write": to_write(cause)}
+    if ratio is not None:
+        more |= {"takes_times_as_much": ratio.value, "low": ratio.low, "high": ratio.high}
+    return like(Blamed, cause, **case, **more, outcome=tried.outcome, why=tried.why)

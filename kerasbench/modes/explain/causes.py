@@ -1,0 +1,82 @@
+"""Which of the causes that a case might have make it slow, by the columns without them that took turns with it."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from itertools import chain
+
+from kerasbench import variants
+from kerasbench.analysis.cases import PREDICTED_ONE, STEADY
+from kerasbench.analysis.contrasts import Contrast, Place, again_of, between, judged
+from kerasbench.analysis.estimates import Verdict
+from kerasbench.protocol.messages import Code
+from kerasbench.text import percent
+from kerasbench.variants.causes.cause import Cause
+
+LEAST = 0.03  # of a step: what costs less is no cause
+SOMETHING_ELSE = "its alternative computes something else"
+NO_TIME = "there is no time of it"
+UNKNOWN = "nothing tells whether its alternative computes the same"
+
+
+class Outcome(StrEnum):
+    FOUND = "found"
+    NONE = "no cause"  # without it, it takes as long
+    UNDECIDED = "undecided"
+    REFUSED = "refused"  # the alternative computes something else
+    NOT_TRIED = "not tried"
+
+
+@dataclass(frozen=True)
+class TriedCause:
+    cause: Cause
+    outcome: Outcome
+    contrast: Contrast | None = None  # without the cause over the case as it is; None: it has no ratio
+    why: str = ""  # it has none
+
+
+def tried_causes(cases: Sequence[Place], effect: float) -> list[list[TriedCause]]:
+    """Return the causes that were tried beside each case, or could not be: those that cost most first."""
+    tried = [[*_beside(case)] for case in cases]
+    verdicts = iter(judged((cause.contrast for cause in chain(*tried)), effect))
+    of_cases = []
+    for of_case in tried:
+        causes = [_judged(cause, next(verdicts)) if cause.contrast else cause for cause in of_case]
+        costs = {cause.cause.name: cause.contrast.ratio.value for cause in causes if cause.contrast}
+        of_cases.append(sorted(causes, key=lambda cause: costs.get(cause.cause.name, math.inf)))
+    return of_cases
+
+
+def _judged(tried: TriedCause, contrast: Contrast) -> TriedCause:
+    outcome = Outcome.NONE
+    if contrast.verdict is Verdict.FASTER:
+        outcome = Outcome.FOUND
+    elif contrast.withheld or (contrast.verdict is Verdict.INCONCLUSIVE and contrast.ratio.value <= 1 - LEAST):
+        outcome = Outcome.UNDECIDED
+    return replace(tried, outcome=outcome, contrast=contrast)
+
+
+def _beside(case: Place) -> Iterator[TriedCause]:
+    row, column = case
+    for cause in variants.CAUSES:
+        without = column.with_options(**{cause.name: True})
+        other = row.cases.get(without)
+        if other is None:
+            continue
+        metric = PREDICTED_ONE if cause.predicts else STEADY
+        contrast = between(row, without, column, metric, again_of(row))
+        compared = cause.repeats or any(measurement.parity for _, measurement in other.trials)
+        if other.failure is not None and other.failure.code is Code.PARITY:
+            yield TriedCause(cause, Outcome.REFUSED, why=f"{SOMETHING_ELSE}: {other.failure.cause}")
+        elif other.failure is not None or contrast is None:
+            why = other.failure.cause if other.failure else NO_TIME
+            yield TriedCause(cause, Outcome.NOT_TRIED, why=why)
+        elif without in row.deviating:
+            apart = row.deviating[without]
+            off = f"the loss of step {apart.step} differs by {percent(apart.share)}"
+            yield TriedCause(cause, Outcome.REFUSED, why=f"{SOMETHING_ELSE}: {off}")
+        elif not compared:
+            yield TriedCause(cause, Outcome.REFUSED, why=UNKNOWN)
+        else:
+            yield TriedCause(cause, Outcome.NONE, contrast)
