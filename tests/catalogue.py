@@ -145,10 +145,14 @@ def explain() -> Runs:
         return made.changed(parted, training={"warmup": Samples.of([Slice(25, int(25 * arrays_ms * made.MS))])})
 
     mine = made.in_blocks({TORCH: 2.0}, taken_apart)
-    rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4, torch(without_pooling_copy=True): 1.2})
+    rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
+    rivals += made.in_blocks({torch(without_pooling_copy=True): 1.2, torch(without_returned_memory=True): 2.0})
+    other = Failure(Code.UNSUPPORTED, "Keras 3.16.0 has another _compute_attention", "compare with another version")
+    rivals.append(made.trial(0, failure=other, options=torch(without_attention_dropout=True).options))
     larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
     flops = [results.Counted("dense", "default", 1e6)]
-    return [run(*mine, *rivals, *larger, config=explain_mode.MODE.configured(RunConfig()), flops=flops)]
+    config = explain_mode.MODE.configured(RunConfig(), explain_mode.ExplainConfig(causes=True))
+    return [run(*mine, *rivals, *larger, config=config, flops=flops)]
 
 
 def versus() -> Runs:

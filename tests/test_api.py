@@ -236,7 +236,8 @@ def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
 
 
 def test_an_explanation_is_text_and_data(runs: Runs) -> None:
-    asked = explain.MODE.configured(RunConfig(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90))
+    config = RunConfig(["dense"], ["jax", "torch"], effort=exactly(3), timeout_s=90)
+    asked = explain.MODE.configured(config, explain.ExplainConfig(causes=True))
     runs.record = dataclasses.replace(runs.record, config=asked)
     explained = kerasbench.explain("dense", ["jax", "torch"], rounds=3, timeout=90)
     assert runs.config == [asked]

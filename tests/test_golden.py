@@ -32,7 +32,7 @@ from kerasbench.protocol.messages import Code
 from kerasbench.report import document, markdown
 from kerasbench.report.document import Document
 from kerasbench.results.run import Run
-from kerasbench.variants import BY_NAME
+from kerasbench.variants import BY_NAME, CAUSES
 from tests import catalogue, made
 from tests.conftest import Shell
 from tests.records import exactly
@@ -204,7 +204,8 @@ def test_they_have_every_mode_warning_and_metric(documents: list[Document], obse
     options = {name for case in cases for name in case.configuration.options}
     commands = {mode.name for mode in MODES} | {data.COMPARE, data.HISTORY, BISECT}
     assert {printed.command for printed in documents} == commands
-    assert options == {*BY_NAME, *APART} - {"batch", "width"}  # sizes have fields
+    sizes, causes = {"batch", "width"}, {cause.name for cause in CAUSES}  # sizes have fields; causes are said alike
+    assert options - causes == {*BY_NAME, *APART} - sizes - causes
     assert {warned.kind for printed in documents for warned in printed.warnings} == set(WarningKind)
     assert {failed.code for printed in documents for failed in printed.failures} == set(Code)
     assert {ratio.verdict for printed in documents for ratio in printed.ratios} == {*Verdict, None}

@@ -113,6 +113,7 @@ class Protocol:
     sizes: Sizes | None = None
     parts: bool = False  # measure what a step is made of too
     lasts: bool = False  # measure for as long as slices_max_ns says, and what memory the process holds
+    outputs: bool = False  # compare what weights of its own predict too, though the model brings none
     clears: bool = False  # clear Keras' session before each build
     # What later trials of a case may leave out, because it is known well enough:
     repeats: bool = True  # the first step's call over again, which tells what of it was compiling; and all of learning
@@ -205,6 +206,7 @@ class LookRequest:
     workload: str
     backend: str
     causes: list[str]  # by their names
+    options: Options  # with which the model is measured
     model_config: ModelConfig = NOTHING
 
 

@@ -65,7 +65,8 @@ class LiveBlock:
         self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
         self._effect, self._earlier = effect, earlier
         self._lasts = cases[0].protocol.lasts  # its columns are one case, and differ by nothing that is ahead
-        self._samples = {case.label: variants.batch(case.options) or workload.batch for case in cases}
+        ahead = [case for case in cases if not variants.has(case.options, "explains")]
+        self._samples = {case.label: variants.batch(case.options) or workload.batch for case in ahead}
         self.headline = stage  # by whose slices the columns are told apart
         self._counts = {FIRST_STEP: FIRST_STEP} | {stage.name: stage.counts for stage in STAGES.values()}
         if counts_epochs(workload.steps):
@@ -86,7 +87,9 @@ class LiveBlock:
             column.times[stage] = duration(statistics.median(slice_.unit_ns for slice_ in of_column))
             column.slices, column.doing = len(of_column), ""
         if stage == self.headline and slices and not self._lasts:
-            self.ratios = log_ratios(slices, self._samples)
+            self.ratios = log_ratios(
+                {label: slices[label] for label in self._samples if label in slices}, self._samples
+            )
 
     def lines(self) -> list[str]:
         lines = [self.answer() or self.row]

@@ -11,11 +11,13 @@ from typing import Any, Literal
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import APART, Column, Options, Value
 from kerasbench.runners import Runner
+from kerasbench.variants import causes
 from kerasbench.variants.causes.cause import Cause
 from kerasbench.variants.variant import Variant
 
-for _file in pkgutil.walk_packages(__path__, f"{__name__}."):
-    importlib.import_module(_file.name)
+for _folder in (__name__, causes.__name__):
+    for _file in pkgutil.iter_modules(importlib.import_module(_folder).__path__):
+        importlib.import_module(f"{_folder}.{_file.name}")
 CAUSES: tuple[Cause, ...] = tuple(kind() for kind in Cause.__subclasses__())
 ALL: tuple[Variant[Any], ...] = (*(kind() for kind in Variant.__subclasses__() if kind is not Cause), *CAUSES)
 BY_NAME: Mapping[str, Variant[Any]] = {variant.name: variant for variant in ALL}

@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 from kerasbench.backends import Backend
-from kerasbench.names import BISECT, RUN, SWEEP, VERSUS
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.variants.variant import COMPILE, CaseFacts, Refusal, Variant, Written
 
@@ -12,7 +11,7 @@ SWITCHES = {"jax": "jit", "tensorflow": "XLA", "torch": "torch.compile"}
 
 class Jit(Variant[bool]):
     name = "jit"
-    metavar, commands = "default|on|off", (RUN, SWEEP, VERSUS, BISECT)
+    metavar = "default|on|off"
     help = "Compile the step: on, off, or default (what each backend does)."
     words: ClassVar = {"default": None, "on": True, "off": False}
     tried, crossed = True, True

@@ -4,7 +4,7 @@ import importlib
 import sys
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from kerasbench import backends, variants
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
@@ -13,6 +13,9 @@ from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest,
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
+
+if TYPE_CHECKING:
+    from kerasbench.runners.feed import Feed
 
 PHASE = "describe"
 COUNTED_SAMPLES = 8  # in the batch that is counted: products grow in proportion to it, and eight are quick
@@ -98,15 +101,12 @@ def count(request: CountRequest) -> float:
     """Return the operations that a training step takes for each sample, by the backend that can count."""
     backend = backends.counting()
     refuse_other_frameworks(backend)
-    from kerasbench.runners.feed import Feed, draw
-
     count_operations = backends.get(backend).count_operations
     assert count_operations is not None  # by this it was chosen
-    scenario, workload, model = _built(request)
+    model, feed = _built(request, COUNTED_SAMPLES)
     # As it is counted, whatever compile() has asked for: torch cannot run several steps in one execution.
     model.jit_compile, model.steps_per_execution = False, 1
-    rows = draw(scenario.dataset(workload), COUNTED_SAMPLES, 0, "synthetic")
-    batch = Feed(workload, rows, rows[:0], rows[:0], scenario.class_weight).step(rows)
+    batch = feed.step(feed.train)
     model.train_on_batch(*batch)  # the first step builds the model, symbolically too, and would be counted three times
     return count_operations(lambda: model.train_on_batch(*batch)) / COUNTED_SAMPLES
 
@@ -114,14 +114,24 @@ def count(request: CountRequest) -> float:
 def look(request: LookRequest) -> dict[str, str]:
     """Return the causes that the workload's model may have, and why each cannot be tried here; empty where it can."""
     refuse_other_frameworks(request.backend)
-    _, _, model = _built(request)
+    from kerasbench.runners.weights import make_weights
+
+    model, feed = _built(request, 1)
+    make_weights(model, feed)
+    for variant, value in variants.chosen(request.options):
+        variant.on_model(value, model, request.backend)
     causes = (cause for cause in variants.CAUSES if cause.name in request.causes)
     return {cause.name: cause.obstacle() for cause in causes if cause.concerns(model)}
 
 
-def _built(request: CountRequest | LookRequest) -> tuple[Scenario, Workload, Any]:
+def _built(request: CountRequest | LookRequest, samples: int) -> tuple[Any, "Feed"]:
+    """Return the workload's model, and what feeds it so many rows."""
+    from kerasbench.runners.feed import Feed, draw
+
     file = Path(request.file)
     require_unchanged(file, request.file_hash, request.model_config)
     scenario = resolve(file, request.model_config).scenario
     workload = scenario.workload(request.workload)
-    return scenario, workload, scenario.build(workload)
+    model = scenario.build(workload)
+    rows = draw(scenario.dataset(workload), samples, 0, "synthetic")
+    return model, Feed(workload, rows, rows[:0], rows[:0], scenario.class_weight)

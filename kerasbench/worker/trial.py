@@ -349,17 +349,18 @@ def finish(trial: Bench) -> None:
 
 def silenced_parity(trial: Bench) -> None:
     """Where the first model could not be compared; before that what weights of its own predict, untrained."""
-    runner, brings_weights = trial.runner, trial.runner.scenario.keeps_weights
+    runner = trial.runner
+    predicts = trial.request.protocol.outputs or runner.scenario.keeps_weights
     steps = trial.sizes.silenced_steps if trial.sizes else 0
     silences = bool(steps) and trial.parity is None and can_be_silenced(runner.layers)
-    if runner.feed.draws or not (brings_weights or silences):
+    if runner.feed.draws or not (predicts or silences):
         return
     with trial.pipe.phase("parity"):
         try:
             fresh = runner.fresh()
             if fresh is None:
                 return
-            outputs = checks.sample_outputs(fresh) if brings_weights else []
+            outputs = checks.sample_outputs(fresh) if predicts else []
             if silences:
                 silenced = silence(fresh.layers)
                 losses = [train.single_step(fresh, index).loss for index in range(steps)]

@@ -25,6 +25,7 @@ REQUESTS: list[Request] = [
     requests.DescribeRequest(["/a\nb.py", "/c.py"]),
     requests.FetchRequest("/mine.py", "tiny"),
     requests.CountRequest("/mine.py", "hash", "tiny"),
+    requests.LookRequest("/mine.py", "hash", "tiny", "torch", ["without_pooling_copy"], OPTIONS, MODEL),
 ]
 
 

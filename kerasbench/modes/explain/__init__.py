@@ -19,7 +19,7 @@ class Asked(Settings):
 
 @dataclass(frozen=True)
 class ExplainConfig:
-    causes: bool = True  # are tried
+    causes: bool | None = None  # are tried; None: by an older kerasbench, which knew of none
 
 
 MODE = Mode("explain", ExplainConfig)

@@ -9,8 +9,10 @@ from itertools import chain
 from kerasbench import variants
 from kerasbench.analysis.cases import PREDICTED_ONE, STEADY
 from kerasbench.analysis.contrasts import Contrast, Place, again_of, between, judged
-from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.estimates import Verdict, mean_interval
+from kerasbench.modes.explain import MODE
 from kerasbench.protocol.messages import Code
+from kerasbench.results.times import epoch_ns, epoch_overhead_ns
 from kerasbench.text import percent
 from kerasbench.variants.causes.cause import Cause
 
@@ -20,20 +22,21 @@ NO_TIME = "there is no time of it"
 UNKNOWN = "nothing tells whether its alternative computes the same"
 
 
-class Outcome(StrEnum):
+class Standing(StrEnum):
     FOUND = "found"
     NONE = "no cause"  # without it, it takes as long
     UNDECIDED = "undecided"
     REFUSED = "refused"  # the alternative computes something else
     NOT_TRIED = "not tried"
+    SEEN = "seen"  # in what was measured; what it costs was not
 
 
 @dataclass(frozen=True)
 class TriedCause:
     cause: Cause
-    outcome: Outcome
+    outcome: Standing
     contrast: Contrast | None = None  # without the cause over the case as it is; None: it has no ratio
-    why: str = ""  # it has none
+    why: str = ""  # it has none; how it was seen
 
 
 def tried_causes(cases: Sequence[Place], effect: float) -> list[list[TriedCause]]:
@@ -49,34 +52,41 @@ def tried_causes(cases: Sequence[Place], effect: float) -> list[list[TriedCause]
 
 
 def _judged(tried: TriedCause, contrast: Contrast) -> TriedCause:
-    outcome = Outcome.NONE
+    outcome = Standing.NONE
     if contrast.verdict is Verdict.FASTER:
-        outcome = Outcome.FOUND
+        outcome = Standing.FOUND
     elif contrast.withheld or (contrast.verdict is Verdict.INCONCLUSIVE and contrast.ratio.value <= 1 - LEAST):
-        outcome = Outcome.UNDECIDED
+        outcome = Standing.UNDECIDED
     return replace(tried, outcome=outcome, contrast=contrast)
 
 
 def _beside(case: Place) -> Iterator[TriedCause]:
     row, column = case
+    trial, measurement = case.case.trials[-1]
+    shares = [(epoch_overhead_ns(m) or 0) / ns for _, m in case.case.trials if (ns := epoch_ns(m))]
+    once = mean_interval(shares)
+    shown = (trial.device, measurement, once.value if once.is_above_zero else 0.0)
+    asked = MODE.asked(row.origin.config).causes
     for cause in variants.CAUSES:
         without = column.with_options(**{cause.name: True})
         other = row.cases.get(without)
         if other is None:
+            if asked and column.backend in cause.backends and (seen := cause.noticed(*shown)):
+                yield TriedCause(cause, Standing.SEEN, why=seen)
             continue
         metric = PREDICTED_ONE if cause.predicts else STEADY
         contrast = between(row, without, column, metric, again_of(row))
         compared = cause.repeats or any(measurement.parity for _, measurement in other.trials)
         if other.failure is not None and other.failure.code is Code.PARITY:
-            yield TriedCause(cause, Outcome.REFUSED, why=f"{SOMETHING_ELSE}: {other.failure.cause}")
+            yield TriedCause(cause, Standing.REFUSED, why=f"{SOMETHING_ELSE}: {other.failure.cause}")
         elif other.failure is not None or contrast is None:
             why = other.failure.cause if other.failure else NO_TIME
-            yield TriedCause(cause, Outcome.NOT_TRIED, why=why)
+            yield TriedCause(cause, Standing.NOT_TRIED, why=why)
         elif without in row.deviating:
             apart = row.deviating[without]
             off = f"the loss of step {apart.step} differs by {percent(apart.share)}"
-            yield TriedCause(cause, Outcome.REFUSED, why=f"{SOMETHING_ELSE}: {off}")
+            yield TriedCause(cause, Standing.REFUSED, why=f"{SOMETHING_ELSE}: {off}")
         elif not compared:
-            yield TriedCause(cause, Outcome.REFUSED, why=UNKNOWN)
+            yield TriedCause(cause, Standing.REFUSED, why=UNKNOWN)
         else:
-            yield TriedCause(cause, Outcome.NONE, contrast)
+            yield TriedCause(cause, Standing.NONE, contrast)

@@ -9,7 +9,7 @@ from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
 from kerasbench.modes.explain import MODE, Asked, ExplainConfig
 from kerasbench.plan import configure
-from kerasbench.plan.cases import Case, Plan, facts, unsupported
+from kerasbench.plan.cases import Case, Plan, facts
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Device, Options
@@ -80,38 +80,36 @@ class Plans(Planner):
 
 
 def with_causes(planned: Plan, interpreters: Interpreters, on_event: events.OnEvent) -> Plan:
-    """Add a case without each cause that a model may have beside each that is taken apart."""
+    """Add, beside each case that is taken apart, one without each cause that its model may have."""
     explained = [case for case in planned.cases if case.protocol.parts and not case.options.control]
-    asked: dict[tuple[str, str], Case] = {}  # the models, each once for a backend's interpreter
-    for case in explained:
-        asked.setdefault((case.selected.label, str(case.column.environment)), case)
-    ask = partial(_suspected, planned, interpreters)
     with events.step(on_event, "looking for what may make steps slow"):
-        answers = questions.together(ask, list(asked.values()), at_once=AT_ONCE)
-    found = dict(zip(asked, answers, strict=True))
-    cases, absent, warnings = [*planned.cases], [*planned.absent], [*planned.warnings]
-    for case in explained:
-        answer = found[case.selected.label, str(case.column.environment)]
+        answers = questions.together(partial(_suspected, planned, interpreters), explained, AT_ONCE)
+    cases, absent, warnings = {case.key: case for case in planned.cases}, [*planned.absent], [*planned.warnings]
+    for case, answer in zip(explained, answers, strict=True):
         if isinstance(answer, Failure):
             warnings.append(f"{case.label}: no causes are tried, as a look at its model failed: {answer.cause}")
             continue
         for cause in (cause for cause in variants.CAUSES if cause.name in answer):
-            without = replace(case, options=case.options.but(**{cause.name: True}))
-            without = replace(without, protocol=replace(case.protocol, parts=False, predicts=cause.predicts))
-            if not cause.is_there(facts(case, planned.machine.cores)):
-                continue
+            protocol = replace(case.protocol, parts=False, predicts=cause.predicts, outputs=cause.predicts)
+            without = replace(case, options=case.options.but(**{cause.name: True}), protocol=protocol)
             if obstacle := answer[cause.name]:
-                absent.append((without, Failure(Code.UNSUPPORTED, obstacle, "compare with that version")))
-            elif unsupported(without, planned.config, planned.machine.cores) is None:
-                cases.append(without)
-    return replace(planned, cases=cases, absent=absent, warnings=list(dict.fromkeys(warnings)))
+                absent.append((without, Failure(Code.UNSUPPORTED, obstacle, "compare with a version that it knows")))
+                continue
+            cases[without.key] = without
+            if cause.predicts:  # then it is held against the predictions of the case
+                cases[case.key] = replace(case, protocol=replace(case.protocol, outputs=True))
+    return replace(planned, cases=list(cases.values()), absent=absent, warnings=warnings)
 
 
 def _suspected(planned: Plan, interpreters: Interpreters, case: Case, tick: questions.Tick) -> dict[str, str] | Failure:
     entry, there = case.selected.entry, facts(case, planned.machine.cores)
-    causes = [cause.name for cause in variants.CAUSES if cause.is_there(there)]
-    if not causes:
-        return {}
-    workload = case.selected.workload.name
-    question = LookRequest(entry.place, entry.file_hash, workload, case.backend, causes, entry.model_config)
+    question = LookRequest(
+        entry.place,
+        entry.file_hash,
+        case.selected.workload.name,
+        case.backend,
+        [cause.name for cause in variants.CAUSES if cause.is_there(there)],
+        case.options,
+        entry.model_config,
+    )
     return questions.look(question, interpreters.of(case.column.environment), tick, planned.config.keep_env)

@@ -9,7 +9,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.modes.explain import MODE
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained
-from kerasbench.modes.explain.causes import Outcome, TriedCause
+from kerasbench.modes.explain.causes import Standing, TriedCause
 from kerasbench.protocol.columns import Column
 from kerasbench.report.data import configuration, like, of_key, result
 from kerasbench.report.document import Advised, Blamed, Document
@@ -20,7 +20,6 @@ from kerasbench.report.warnings import Marks
 from kerasbench.report.words import (
     duration,
     listed,
-    multiple,
     names,
     percent,
     three_digits,
@@ -44,10 +43,10 @@ ADVICE = {
     Help.PREPARED: "data that are prepared before training",
 }
 OUTCOMES = {
-    Outcome.NONE: "tried, and no cause",
-    Outcome.UNDECIDED: "undecided, measure more rounds",
-    Outcome.REFUSED: "not offered",
-    Outcome.NOT_TRIED: "not tried",
+    Standing.NONE: "tried, and no cause",
+    Standing.UNDECIDED: "undecided, measure more rounds",
+    Standing.REFUSED: "not offered",
+    Standing.NOT_TRIED: "not tried",
 }
 # None of them is a backend's colour; black letters can be read on each.
 PIECE_COLOURS = {
@@ -86,7 +85,7 @@ def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str
     name = called[breakdown.column]
     if not believed(breakdown.row):
         yield f"{name}: no advice, because the same configuration measured twice differs from itself."
-    elif not breakdown.advice and all(tried.outcome is not Outcome.FOUND for tried in breakdown.causes):
+    elif not breakdown.advice and all(tried.outcome is not Standing.FOUND for tried in breakdown.causes):
         yield f"{name}: nothing that was measured makes it clearly faster."
     for advice in breakdown.advice:
         over = advice.contrast.over
@@ -96,21 +95,18 @@ def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str
 
 
 def _causes(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[Words]:
-    """Yield a sentence for each cause that was found, and one for all with each other outcome."""
-    name, others = called[breakdown.column], dict[Outcome, list[str]]()
+    """Yield sentences for each cause that was found or seen, and one for all with each other outcome."""
+    name, others = called[breakdown.column], dict[Standing, list[str]]()
     for tried in breakdown.causes:
-        cause, contrast = tried.cause, tried.contrast
-        if contrast is not None and tried.outcome is Outcome.FOUND:
-            effect = f"Without that a {unit_of(cause)} takes {times(contrast.ratio)} as long"
+        cause, ratio = tried.cause, tried.contrast.ratio if tried.contrast else None
+        effect = f"Without that a {unit_of(cause)} takes {times(ratio)} as long" if ratio else tried.why
+        if tried.outcome in (Standing.FOUND, Standing.SEEN):
             said = ". ".join(filter(None, [f"{name}: {cause.says}", effect, cause.upstream, cause.today]))
-            line = to_write(cause)
-            until = "Until then" if cause.upstream else "To avoid it"
-            yield [f"{said}. {until}: ", Typed(line)] if line else f"{said}."
-            continue
-        ratio = ""
-        if contrast is not None:
-            ratio = times(contrast.ratio) if tried.outcome is Outcome.UNDECIDED else multiple(contrast.ratio.value)
-        others.setdefault(tried.outcome, []).append(f"{cause.title} ({tried.why or ratio})")
+            line, when = to_write(cause), "Until then" if cause.upstream else "To avoid it"
+            yield [f"{said}. {when}: ", Typed(line)] if line else f"{said}."
+        else:
+            how = times(ratio) if ratio else f"because {tried.why}"
+            others.setdefault(tried.outcome, []).append(f"{cause.title} {how}")
     yield from (f"{name}: {OUTCOMES[outcome]}: {listed(said)}." for outcome, said in others.items())
 
 
@@ -168,7 +164,7 @@ class Tells(Teller):
     name = "explained"
 
     def words(self, config: RunConfig) -> list[str]:
-        return [*super().words(config), *([] if MODE.asked(config).causes else ["--without-causes"])]
+        return [*super().words(config), *(["--without-causes"] if MODE.asked(config).causes is False else [])]
 
     def title(self, findings: Findings) -> str:
         known = explained(findings)
@@ -208,7 +204,8 @@ class Tells(Teller):
         chart = _chart(known, self.title(findings))
         yield Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
         if causes := [words for breakdown in known for words in _causes(breakdown, called)]:
-            yield Section("What makes a step slow?", lines=causes, notes=[TRIED])
+            is_tried = any(tried.contrast for breakdown in known for tried in breakdown.causes)
+            yield Section("What makes a step slow?", lines=causes, notes=[TRIED] if is_tried else [])
 
     def details(self, findings: Findings) -> Iterator[Section]:
         called = names(findings.summary.columns)

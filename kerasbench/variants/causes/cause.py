@@ -3,32 +3,35 @@
 import hashlib
 import importlib
 import inspect
+import operator
 from collections.abc import Collection
-from types import ModuleType
 from typing import Any, ClassVar
 
-from kerasbench.backends import Backend
 from kerasbench.protocol.columns import Device
-from kerasbench.variants.variant import CaseFacts, Variant
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.variants.variant import CaseFacts, Refusal, Variant
 
 
 class Cause(Variant[bool]):
-    """Its name is that of the alternative: ``without_pooling_copy``."""
+    """Its name is that of the alternative, ``without_pooling_copy``, which ``on_model`` or another hook makes.
+
+    One without an alternative is ``noticed`` in what was measured.
+    """
 
     added, explains = True, True
-    files = ("variants/causes/cause.py",)
+    files: ClassVar[tuple[str, ...]] = ("variants/causes/cause.py",)
     backends: ClassVar[tuple[str, ...]]  # that have it
     predicts: ClassVar[bool] = False  # it is about a prediction, not about a training step
 
-    # What is said of it, as sentences without a full stop: what slows; who takes that away, in which thread or version;
-    # and what a user can do today besides what is ``written``.
+    # What is said of it, in sentences without a full stop: what slows, which stands behind a colon; who takes that
+    # away, in which thread or version; and what a user can do today besides what is ``written``.
     says: ClassVar[str]
     upstream: ClassVar[str] = ""
     today: ClassVar[str] = ""
 
-    # The function of Keras that the alternative takes the place of, and the hashes of the sources that it is known to
-    # compute the same as. Another source is left alone.
-    function: ClassVar[tuple[str, str]] = ("", "")  # a module, and a name in it; empty: it replaces none
+    # The function of Keras that the alternative changes, and the hashes of its sources that it is known to fit. In
+    # another source it may change what is computed, and is not tried.
+    function: ClassVar[tuple[str, str]] = ("", "")  # a module, and a name in it; empty: it changes none
     sources: ClassVar[Collection[str]] = ()
 
     @property
@@ -39,35 +42,42 @@ class Cause(Variant[bool]):
         return f"without {self.title}"
 
     def is_there(self, facts: CaseFacts) -> bool:
+        """Tell whether it can be, as far as is known without a model."""
         return facts.name in self.backends
 
     def concerns(self, model: Any) -> bool:
         """In a child of the backend, before anything is measured: tell whether this compiled model may have it."""
-        return True
+        return False
+
+    def noticed(self, device: Device, measurement: Measurement, epoch_cost: float) -> str:
+        """Return how a measured column shows it, in a sentence; ``epoch_cost``: the share that an epoch costs once."""
+        return ""
 
     def obstacle(self) -> str:
         """In the child: return why the alternative cannot be tried there; empty where it can."""
-        module, name = self.function
-        if not name:
-            return ""
-        original = getattr(importlib.import_module(module), name, None)
-        if original is not None and source_hash(original) in self.sources:
+        name = self.function[1]
+        if not name or source_hash(self.original()) in self.sources:
             return ""
         import keras
 
-        has = "another function" if original is not None else "no function"
-        return f"Keras {keras.__version__} has {has} {name} than the one that kerasbench can replace"
+        return f"Keras {keras.__version__} has another {name.rpartition('.')[2]} than kerasbench can change"
 
-    def replacement(self, module: ModuleType) -> Any:
-        """Return what takes the place of the function."""
-        raise NotImplementedError
+    def original(self) -> Any:
+        module, name = self.function
+        return operator.attrgetter(name)(importlib.import_module(module))
 
-    def apply(self, value: bool, backend: Backend, device: Device) -> None:
-        place, name = self.function
-        if name and not self.obstacle():
-            module = importlib.import_module(place)
-            setattr(module, name, self.replacement(module))
+    def on_model(self, value: bool, model: Any, backend: str) -> Refusal:
+        obstacle = self.obstacle()
+        return (obstacle, "leave it as it is") if obstacle else self.take_away(model)
+
+    def take_away(self, model: Any) -> Refusal:
+        """In the child, on a compiled model that was not run yet; return why the alternative cannot be had."""
+        return None
 
 
 def source_hash(function: Any) -> str:
     return hashlib.sha256(inspect.getsource(function).encode()).hexdigest()
+
+
+def ancestors(layer: Any) -> set[str]:
+    return {kind.__name__ for kind in type(layer).__mro__}

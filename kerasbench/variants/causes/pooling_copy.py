@@ -1,11 +1,11 @@
 """Keras 3.15 copies an input on torch to bring its channels first, though torch reads them where they are."""
 
+import importlib
 import inspect
-from types import ModuleType
 from typing import Any
 
-from kerasbench.variants.causes.cause import Cause
-from kerasbench.variants.variant import SCRIPT, Written
+from kerasbench.variants.causes.cause import Cause, ancestors
+from kerasbench.variants.variant import SCRIPT, Refusal, Written
 
 POOLS = {"BasePooling", "BaseAdaptivePooling"}
 MENDED = "channels_last_memory_format"  # what its pooling functions ask for where the copy is gone
@@ -25,12 +25,13 @@ class PoolingCopy(Cause):
         copies = "contiguous" in inspect.getsource(nn._transpose_spatial_inputs)  # not before 3.15
         if not copies or MENDED in inspect.getsource(nn.max_pool):
             return False
-        pools = [layer for layer in model._flatten_layers() if POOLS & {kind.__name__ for kind in type(layer).__mro__}]
+        pools = [layer for layer in model._flatten_layers() if POOLS & ancestors(layer)]
         return any(pool.data_format == "channels_last" for pool in pools)
 
     def written(self, value: bool, backend: str, processors: str) -> Written:
-        function = "keras.src.backend.torch.nn._transpose_spatial_inputs"
-        return SCRIPT, f"import torch; {function} = lambda x: torch.movedim(x, -1, 1)"
+        return SCRIPT, f"import torch; {'.'.join(self.function)} = lambda x: torch.movedim(x, -1, 1)"
 
-    def replacement(self, module: ModuleType) -> Any:
-        return lambda inputs: module.torch.movedim(inputs, -1, 1)
+    def take_away(self, model: Any) -> Refusal:
+        module = importlib.import_module(self.function[0])
+        module._transpose_spatial_inputs = lambda inputs: module.torch.movedim(inputs, -1, 1)  # type: ignore[attr-defined]
+        return None

@@ -2,7 +2,7 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.modes import explain
-from kerasbench.modes.explain import Asked
+from kerasbench.modes.explain import Asked, ExplainConfig
 from kerasbench.modes.explain.plan import Plans
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Plan
@@ -12,7 +12,7 @@ from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
 from kerasbench.results.run import RunConfig
 from tests import made
 
-CONFIG = explain.MODE.configured(RunConfig())
+CONFIG = explain.MODE.configured(RunConfig(), ExplainConfig(causes=True))
 PROBES = made.by_environment({"jax": ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])})
 
 

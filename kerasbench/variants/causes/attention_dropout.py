@@ -1,0 +1,42 @@
+"""An attention layer with dropout leaves the fused kernel, in predictions too, which drop nothing."""
+
+from types import MethodType
+from typing import Any
+
+from kerasbench.variants.causes.cause import Cause
+from kerasbench.variants.variant import Refusal
+
+
+class AttentionDropout(Cause):
+    name = "without_attention_dropout"
+    backends = ("torch",)
+    predicts = True
+    says = "attention layers with dropout do not use the fused kernel, although a prediction drops nothing"
+    today = "For predictions, build the model with dropout=0 and load the same weights"
+    function = ("keras.src.layers.attention.multi_head_attention", "MultiHeadAttention._compute_attention")
+    sources = ("88168a1a82dd0d31365342088698b31988c40e6fdb2cd06001d4d2ec8f372966",)  # 3.15.0, 3.15.1
+
+    def concerns(self, model: Any) -> bool:
+        return bool(self._layers(model))
+
+    def _layers(self, model: Any) -> list[Any]:
+        """Return those that compute attention as Keras' own class does."""
+        original, layers = self.original(), model._flatten_layers()
+        known = [layer for layer in layers if getattr(type(layer), "_compute_attention", None) is original]
+        return [layer for layer in known if layer._dropout > 0]
+
+    def take_away(self, model: Any) -> Refusal:
+        original = self.original()
+
+        def compute(layer: Any, *args: Any, training: bool | None = None, **named: Any) -> Any:
+            known = vars(layer)  # to set an attribute of a layer takes Keras far longer
+            dropout = known["_dropout"]
+            known["_dropout"] = dropout if training else 0.0
+            try:
+                return original(layer, *args, training=training, **named)
+            finally:
+                known["_dropout"] = dropout
+
+        for layer in self._layers(model):
+            layer._compute_attention = MethodType(compute, layer)
+        return None
