@@ -22,7 +22,7 @@ NO_TIME = "there is no time of it"
 UNKNOWN = "nothing tells whether its alternative computes the same"
 
 
-class Standing(StrEnum):
+class CauseOutcome(StrEnum):
     FOUND = "found"
     NONE = "no cause"  # without it, it takes as long
     UNDECIDED = "undecided"
@@ -34,7 +34,7 @@ class Standing(StrEnum):
 @dataclass(frozen=True)
 class TriedCause:
     cause: Cause
-    outcome: Standing
+    outcome: CauseOutcome
     contrast: Contrast | None = None  # without the cause over the case as it is; None: it has no ratio
     why: str = ""  # it has none; how it was seen
 
@@ -52,11 +52,11 @@ def tried_causes(cases: Sequence[Place], effect: float) -> list[list[TriedCause]
 
 
 def _judged(tried: TriedCause, contrast: Contrast) -> TriedCause:
-    outcome = Standing.NONE
+    outcome = CauseOutcome.NONE
     if contrast.verdict is Verdict.FASTER:
-        outcome = Standing.FOUND
+        outcome = CauseOutcome.FOUND
     elif contrast.withheld or (contrast.verdict is Verdict.INCONCLUSIVE and contrast.ratio.value <= 1 - LEAST):
-        outcome = Standing.UNDECIDED
+        outcome = CauseOutcome.UNDECIDED
     return replace(tried, outcome=outcome, contrast=contrast)
 
 
@@ -72,21 +72,22 @@ def _beside(case: Place) -> Iterator[TriedCause]:
         other = row.cases.get(without)
         if other is None:
             if asked and column.backend in cause.backends and (seen := cause.noticed(*shown)):
-                yield TriedCause(cause, Standing.SEEN, why=seen)
+                yield TriedCause(cause, CauseOutcome.SEEN, why=seen)
             continue
         metric = PREDICTED_ONE if cause.predicts else STEADY
         contrast = between(row, without, column, metric, again_of(row))
-        compared = cause.repeats or any(measurement.parity for _, measurement in other.trials)
+        parities = [m.parity for _, m in other.trials if m.parity is not None]
+        compared = cause.repeats or any(parity.outputs or not cause.predicts for parity in parities)
         if other.failure is not None and other.failure.code is Code.PARITY:
-            yield TriedCause(cause, Standing.REFUSED, why=f"{SOMETHING_ELSE}: {other.failure.cause}")
+            yield TriedCause(cause, CauseOutcome.REFUSED, why=f"{SOMETHING_ELSE}: {other.failure.cause}")
         elif other.failure is not None or contrast is None:
             why = other.failure.cause if other.failure else NO_TIME
-            yield TriedCause(cause, Standing.NOT_TRIED, why=why)
+            yield TriedCause(cause, CauseOutcome.NOT_TRIED, why=why)
         elif without in row.deviating:
             apart = row.deviating[without]
             off = f"the loss of step {apart.step} differs by {percent(apart.share)}"
-            yield TriedCause(cause, Standing.REFUSED, why=f"{SOMETHING_ELSE}: {off}")
+            yield TriedCause(cause, CauseOutcome.REFUSED, why=f"{SOMETHING_ELSE}: {off}")
         elif not compared:
-            yield TriedCause(cause, Standing.REFUSED, why=UNKNOWN)
+            yield TriedCause(cause, CauseOutcome.REFUSED, why=UNKNOWN)
         else:
-            yield TriedCause(cause, Standing.NONE, contrast)
+            yield TriedCause(cause, CauseOutcome.NONE, contrast)

@@ -9,7 +9,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.modes.explain import MODE
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained
-from kerasbench.modes.explain.causes import Standing, TriedCause
+from kerasbench.modes.explain.causes import CauseOutcome, TriedCause
 from kerasbench.protocol.columns import Column
 from kerasbench.report.data import configuration, like, of_key, result
 from kerasbench.report.document import Advised, Blamed, Document
@@ -43,10 +43,10 @@ ADVICE = {
     Help.PREPARED: "data that are prepared before training",
 }
 OUTCOMES = {
-    Standing.NONE: "tried, and no cause",
-    Standing.UNDECIDED: "undecided, measure more rounds",
-    Standing.REFUSED: "not offered",
-    Standing.NOT_TRIED: "not tried",
+    CauseOutcome.NONE: "tried, and no cause",
+    CauseOutcome.UNDECIDED: "undecided, measure more rounds",
+    CauseOutcome.REFUSED: "not offered",
+    CauseOutcome.NOT_TRIED: "not tried",
 }
 # None of them is a backend's colour; black letters can be read on each.
 PIECE_COLOURS = {
@@ -85,7 +85,7 @@ def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str
     name = called[breakdown.column]
     if not believed(breakdown.row):
         yield f"{name}: no advice, because the same configuration measured twice differs from itself."
-    elif not breakdown.advice and all(tried.outcome is not Standing.FOUND for tried in breakdown.causes):
+    elif not breakdown.advice and all(tried.outcome is not CauseOutcome.FOUND for tried in breakdown.causes):
         yield f"{name}: nothing that was measured makes it clearly faster."
     for advice in breakdown.advice:
         over = advice.contrast.over
@@ -96,17 +96,17 @@ def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str
 
 def _causes(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[Words]:
     """Yield sentences for each cause that was found or seen, and one for all with each other outcome."""
-    name, others = called[breakdown.column], dict[Standing, list[str]]()
+    name, others = called[breakdown.column], dict[CauseOutcome, list[str]]()
     for tried in breakdown.causes:
         cause, ratio = tried.cause, tried.contrast.ratio if tried.contrast else None
         effect = f"Without that a {unit_of(cause)} takes {times(ratio)} as long" if ratio else tried.why
-        if tried.outcome in (Standing.FOUND, Standing.SEEN):
+        if tried.outcome in (CauseOutcome.FOUND, CauseOutcome.SEEN):
             said = ". ".join(filter(None, [f"{name}: {cause.says}", effect, cause.upstream, cause.today]))
             line, when = to_write(cause), "Until then" if cause.upstream else "To avoid it"
             yield [f"{said}. {when}: ", Typed(line)] if line else f"{said}."
         else:
-            how = times(ratio) if ratio else f"because {tried.why}"
-            others.setdefault(tried.outcome, []).append(f"{cause.title} {how}")
+            how = f" {times(ratio)}" if ratio else f", because {tried.why}"
+            others.setdefault(tried.outcome, []).append(f"{cause.title}{how}")
     yield from (f"{name}: {OUTCOMES[outcome]}: {listed(said)}." for outcome, said in others.items())
 
 

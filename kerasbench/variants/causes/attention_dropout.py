@@ -28,12 +28,21 @@ class AttentionDropout(Cause):
     def take_away(self, model: Any) -> Refusal:
         original = self.original()
 
-        def compute(layer: Any, *args: Any, training: bool | None = None, **named: Any) -> Any:
+        def compute(
+            layer: Any,
+            query: Any,
+            key: Any,
+            value: Any,
+            mask: Any = None,
+            training: Any = None,
+            *rest: Any,
+            **named: Any,
+        ) -> Any:
             known = vars(layer)  # to set an attribute of a layer takes Keras far longer
             dropout = known["_dropout"]
             known["_dropout"] = dropout if training else 0.0
             try:
-                return original(layer, *args, training=training, **named)
+                return original(layer, query, key, value, mask, training, *rest, **named)
             finally:
                 known["_dropout"] = dropout
 
