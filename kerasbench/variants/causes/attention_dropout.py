@@ -17,13 +17,7 @@ class AttentionDropout(Cause):
     sources = ("88168a1a82dd0d31365342088698b31988c40e6fdb2cd06001d4d2ec8f372966",)  # 3.15.0, 3.15.1
 
     def concerns(self, model: Any) -> bool:
-        return bool(self._layers(model))
-
-    def _layers(self, model: Any) -> list[Any]:
-        """Return those that compute attention as Keras' own class does."""
-        original, layers = self.original(), model._flatten_layers()
-        known = [layer for layer in layers if getattr(type(layer), "_compute_attention", None) is original]
-        return [layer for layer in known if layer._dropout > 0]
+        return bool(dropping(model, self.original()))
 
     def take_away(self, model: Any) -> Refusal:
         original = self.original()
@@ -46,6 +40,13 @@ class AttentionDropout(Cause):
             finally:
                 known["_dropout"] = dropout
 
-        for layer in self._layers(model):
+        for layer in dropping(model, original):
             layer._compute_attention = MethodType(compute, layer)
         return None
+
+
+def dropping(model: Any, original: Any) -> list[Any]:
+    """Return the layers with dropout that compute attention as Keras' own class does."""
+    layers = model._flatten_layers()
+    known = [layer for layer in layers if getattr(type(layer), "_compute_attention", None) is original]
+    return [layer for layer in known if layer._dropout > 0]
