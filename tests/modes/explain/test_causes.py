@@ -84,7 +84,7 @@ def test_an_alternative_that_may_compute_something_else_is_not_offered(
 
 
 def test_the_column_itself_is_right_whatever_its_alternatives_compute() -> None:
-    wrong = {"parity": {"losses": [9.0] * 6}}
+    wrong: dict[str, Any] = {"parity": {"losses": [9.0] * 6}}
     causes = tried(*without(1.0, **wrong), *without(1.0, MEMORY, **wrong))
     assert causes["pooling copy"].outcome is CauseOutcome.REFUSED  # and the column was explained
 
@@ -98,8 +98,8 @@ def test_what_could_not_be_tried_is_no_failure_of_the_run() -> None:
 
 
 def test_what_has_no_alternative_is_seen_in_what_was_measured() -> None:
-    broken = {"compiler": Compiler(breaks={"data dependent": 2, "skipped": 17})}
-    slow = {"resolved": {"recurrent": ["lstm: keras", "gru: cudnn"]}}
+    broken: dict[str, Any] = {"compiler": Compiler(breaks={"data dependent": 2, "skipped": 17})}
+    slow: dict[str, Any] = {"resolved": {"recurrent": ["lstm: keras", "gru: cudnn"]}}
     assert tried()["epoch cost"].outcome is CauseOutcome.SEEN
     assert tried(**broken)["graph breaks"].why == "It met 19 graph breaks, most often: skipped"
     assert "slow recurrence" not in tried(**slow)  # there is no cuDNN on a CPU
