@@ -31,6 +31,7 @@ class TablesKeywords(TypedDict, total=False):
     dtype: Words
     env: Words
     fp32: Words
+    jit: Words
     layout: Words
     malloc: Words
     steps_per_execution: Numbers
@@ -50,14 +51,12 @@ class RunKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False)
     native: bool
     warm_cache: bool
     batch_size: int | None
-    jit: Words
     resume: bool
     control: bool
 
 
 class SweepKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     data: str
-    jit: Words
     control: bool
 
 
@@ -72,14 +71,12 @@ class VersusKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=Fal
     data: str
     batch_size: int | None
     threshold: str | float
-    jit: Words
 
 
 class BisectKeywords(SharedKeywords, TablesKeywords, total=False):
     data: str
     batch_size: int | None
     threshold: str | float
-    jit: Words
 
 
 class FastestKeywords(SharedKeywords, MachinesKeywords, total=False):

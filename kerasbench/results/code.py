@@ -37,7 +37,16 @@ IN_FOLDERS = [f"{folder}/{name}.py" for folder, names in FOLDERS.items() for nam
 EVERY_COLUMN = ("scenario.py", "datasets.py", *IN_FOLDERS)
 BACKEND = "backends/{backend}.py"
 VARIANTS = "variants"  # their folder: a column is measured with the files of its choices, and with those that they name
-HOOKS = {"variables", "before_import", "apply", "remade", "on_model", "take_away", "explained", "ran_as"}  # that measure
+HOOKS = {
+    "variables",
+    "before_import",
+    "apply",
+    "remade",
+    "on_model",
+    "take_away",
+    "explained",
+    "ran_as",
+}  # that measure
 
 
 @cache
