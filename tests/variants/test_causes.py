@@ -12,12 +12,13 @@ from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Resolved
 from kerasbench.variants import BY_NAME, CAUSES
 from kerasbench.variants.causes.cause import Cause, source_hash
+from kerasbench.variants.causes.last_channels import LastChannels
 from kerasbench.variants.causes.pooling_copy import PoolingCopy
 from kerasbench.variants.causes.slow_recurrence import SlowRecurrence
 from tests import made
 
 COPYING = "def _transpose_spatial_inputs(inputs):\n    return inputs.contiguous()\n"
-FREE = "def _transpose_spatial_inputs(inputs):\n    return inputs\n"
+FREE = "def _transpose_spatial_inputs(inputs):\n    # no .contiguous()\n    return inputs\n"
 POOL = "def max_pool(inputs):\n    return _transpose_spatial_inputs(inputs{asks})\n"
 
 
@@ -49,6 +50,10 @@ def test_a_column_whose_function_became_another_is_refused() -> None:
 
 class BasePooling:
     data_format = "channels_last"
+
+
+class BaseConv(BasePooling):
+    pass
 
 
 class First(BasePooling):
@@ -103,6 +108,11 @@ def test_small_models_may_wait_for_arrays_and_several_steps_for_their_loop() -> 
     assert rolled.on_model(True, small, "tensorflow") is None
     assert small.unrolled_steps_per_execution == 8
     assert not rolled.concerns(small)
+
+
+@pytest.mark.parametrize(("layer", "has_it"), [(BaseConv(), True), (BasePooling(), True), (First(), False)])
+def test_channels_are_suspected_where_images_have_them_last(layer: BasePooling, has_it: bool) -> None:
+    assert LastChannels().concerns(SimpleNamespace(_flatten_layers=lambda: [object(), layer])) is has_it
 
 
 def test_a_recurrent_layer_can_miss_cudnn_on_an_nvidia_gpu_alone() -> None:

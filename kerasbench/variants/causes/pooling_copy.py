@@ -1,5 +1,6 @@
 """Keras 3.15 copies an input on torch to bring its channels first, though torch reads them where they are."""
 
+import ast
 import importlib
 import inspect
 from typing import Any
@@ -22,7 +23,8 @@ class PoolingCopy(Cause):
     def concerns(self, model: Any) -> bool:
         from keras.src.backend.torch import nn
 
-        copies = "contiguous" in inspect.getsource(nn._transpose_spatial_inputs)  # not before 3.15
+        tree = ast.parse(inspect.getsource(nn._transpose_spatial_inputs))  # whose comments speak of it, too
+        copies = any(getattr(node, "attr", "") == "contiguous" for node in ast.walk(tree))  # not before 3.15
         if not copies or MENDED in inspect.getsource(nn.max_pool):
             return False
         pools = [layer for layer in model._flatten_layers() if POOLS & ancestors(layer)]

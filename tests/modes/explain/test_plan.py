@@ -1,14 +1,17 @@
 import pytest
 
+from kerasbench import variants
+from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
 from kerasbench.modes import explain
 from kerasbench.modes.explain import Asked, ExplainConfig
-from kerasbench.modes.explain.plan import Plans
+from kerasbench.modes.explain.plan import Plans, with_causes
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Plan
 from kerasbench.plan.catalog import Selected
-from kerasbench.protocol.messages import ProbeReport
-from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
+from kerasbench.processes import questions
+from kerasbench.protocol.messages import Code, Failure, ProbeReport
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, LookRequest
 from kerasbench.results.run import RunConfig
 from tests import made
 
@@ -47,3 +50,32 @@ def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot
     assert cause == "dense is not trained, so it has no training step to explain"
     with pytest.raises(UsageError, match=r"fewer: dense/a \(1\), dense/b \(2\); `kerasbench run --scenario dense"):
         planned(of_steps(1, "a"), of_steps(2, "b"))
+
+
+def test_a_case_stands_beside_each_that_is_explained_for_each_cause_that_it_may_have(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    known = "Keras 3.99.0 has another function than kerasbench can change"
+    answers: list[dict[str, str] | Failure] = [
+        {"without_returned_memory": "", "without_attention_dropout": "", "without_pooling_copy": known},
+        Failure(Code.ERROR, "it cannot be built", "look at it"),
+    ]
+    asked: list[LookRequest] = []
+
+    def look(request: LookRequest, *rest: object) -> dict[str, str] | Failure:
+        asked.append(request)
+        return answers[request.workload == "second"]
+
+    monkeypatch.setattr(questions, "look", look)
+    plan = with_causes(planned(LONG, of_steps(MIN_STEPS_FOR_SLICES, "second")), Interpreters(), lambda event: None)
+    added = [case for case in plan.cases if not variants.competes(case.column)]
+    assert [(case.options.label, case.protocol.parts, case.protocol.predicts) for case in added] == [
+        ("without-attention-dropout=on", False, True),
+        ("without-returned-memory=on", False, False),
+    ]
+    assert [case.protocol.outputs for case in plan.cases if case.protocol.parts] == [True, False]
+    assert [(case.options.label, failure.cause) for case, failure in plan.absent] == [
+        ("without-pooling-copy=on", known)
+    ]
+    assert plan.warnings[-1].endswith("no causes are tried, as a look at its model failed: it cannot be built")
+    assert {request.workload for request in asked} == {"default", "second"}
