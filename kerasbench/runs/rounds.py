@@ -138,9 +138,12 @@ class Rounds:
 
     def _measure_row(self, row: OpenRow, index: int) -> None:
         """Measure a row in as few blocks as memory allows, each with a column of an earlier one; at last one by one."""
-        for case in [case for case in row.alive if variants.has(case.options, "prepares")]:
-            if case.key not in self._caches:
-                self._fill_caches(row, case, index)
+        for case in [*row.alive]:
+            exports = variants.has(case.options, "exports")
+            if case.key not in self._caches and (exports or variants.has(case.options, "prepares")):
+                does = "exports the model" if exports else "fills the caches"
+                self.on_event(events.Notice(f"{case.label}: a first process {does}"))
+                self._prepare(row, case, index)
         left, reference, together = list(row.alive), list[Case](), True
         while left:
             beside = [case for case in left if together and case.key not in row.crowded]
@@ -170,10 +173,9 @@ class Rounds:
     def _is_known(self, row: OpenRow, priors: Priors, metric: str) -> bool:
         return all(known.is_enough for known in self._look(row, priors, metric).values())
 
-    def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
-        """Have a process of its own compile what the case's trials will find; where it fails, so has the case."""
+    def _prepare(self, row: OpenRow, case: Case, index: int) -> None:
+        """Have a process compile or export what the case's trials will find; where it fails, so has the case."""
         self._caches[case.key] = self._folders.enter_context(scratch_folder())
-        self.on_event(events.Notice(f"{case.label}: a first process fills the caches"))
         member = self._member(row, case)
         briefly = replace(
             member.request.protocol, slice_ns=1, warmup_min_ns=0, warmup_max_ns=0, predict_warmup_ns=0, repeats=False

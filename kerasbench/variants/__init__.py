@@ -32,7 +32,7 @@ def chosen(options: Options) -> Iterator[tuple[Variant[Any], Any]]:
         yield BY_NAME[name], value
 
 
-def has(options: Options, trait: Literal["keeps_memory", "prepares", "replaces"]) -> bool:
+def has(options: Options, trait: Literal["exports", "keeps_memory", "prepares", "replaces"]) -> bool:
     return any(getattr(variant, trait) for variant, _ in chosen(options))
 
 
@@ -49,7 +49,18 @@ def without(column: Column) -> Column:
 def runner(options: Options) -> type[Runner]:
     from kerasbench.runners.keras import KerasRunner
 
-    return next((variant.runner() for variant, _ in chosen(options) if variant.replaces), KerasRunner)
+    others = (variant.runner(value) for variant, value in chosen(options) if variant.replaces or variant.exports)
+    return next(others, KerasRunner)
+
+
+def runs_keras(options: Options) -> bool:
+    """Tell whether the column is of the Keras model itself."""
+    return not (has(options, "replaces") or has(options, "exports"))
+
+
+def belong(options: Options, backend: str) -> bool:
+    """Tell whether a backend can have these at all: where not, there is no case."""
+    return all(backend in variant.backends_of(value) for variant, value in chosen(options))
 
 
 def pinned(options: Options) -> int | None:

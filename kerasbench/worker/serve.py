@@ -11,7 +11,7 @@ from contextlib import suppress
 from importlib import metadata, util
 from typing import NoReturn
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
 from kerasbench.protocol.columns import CPU, Device
@@ -56,6 +56,10 @@ def _answer(request: Request, pipe: Pipe) -> Message:
             with pipe.phase("import"):
                 return Message(probe=probe(request))
         case requests.TrialRequest():
+            if request.fills_caches and variants.has(request.options, "exports"):
+                from kerasbench.worker.exported import export
+
+                return Message(exported=export(request, pipe))
             from kerasbench.worker.trial import run_trial
 
             return Message(measurement=run_trial(request, pipe))

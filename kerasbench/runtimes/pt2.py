@@ -1,0 +1,41 @@
+"""A program of ``torch.export``, called as it is loaded: its operations run one after another."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kerasbench.runners import Call
+from kerasbench.runtimes import Runtime, export_by_keras
+
+
+class Pt2(Runtime):
+    name, said, package, suffix = "pt2", "torch.export", "torch", ".pt2"
+    exporters: ClassVar = {"torch": ()}
+
+    @staticmethod
+    def export(model: Any, x: Any, file: Path) -> str:
+        import torch
+
+        export_by_keras(model, x, file, "torch")
+        return f"torch.export {torch.__version__}"
+
+    def open(self, file: Path) -> Call:
+        import torch
+
+        module = torch.export.load(file).module()
+
+        def call(x: Any) -> Any:
+            with torch.inference_mode():
+                return module(x)
+
+        return call
+
+    def put(self, array: Any) -> Any:
+        import torch
+
+        return torch.from_numpy(array)
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor.numpy()
+
+
+RUNTIME = Pt2

@@ -1,0 +1,33 @@
+"""TensorFlow's SavedModel: one graph, which its endpoint ``serve`` calls."""
+
+from pathlib import Path
+from typing import Any, ClassVar
+
+from kerasbench.runners import Call
+from kerasbench.runtimes import Runtime, export_by_keras
+
+
+class SavedModel(Runtime):
+    name, said, package = "saved_model", "SavedModel", "tensorflow"
+    exporters: ClassVar = {"tensorflow": ()}
+
+    @staticmethod
+    def export(model: Any, x: Any, file: Path) -> str:
+        return export_by_keras(model, x, file, "tf_saved_model")
+
+    def open(self, file: Path) -> Call:
+        import tensorflow as tf
+
+        loaded = tf.saved_model.load(str(file))
+        return lambda x: loaded.serve(x)  # not ``loaded.serve``, which dies with ``loaded``
+
+    def put(self, array: Any) -> Any:
+        import tensorflow as tf
+
+        return tf.constant(array)
+
+    def to_numpy(self, tensor: Any) -> Any:
+        return tensor.numpy()
+
+
+RUNTIME = SavedModel

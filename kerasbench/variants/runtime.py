@@ -1,0 +1,45 @@
+"""``--runtime``: what predicts, Keras or a runtime that has loaded what Keras has exported."""
+
+from collections.abc import Collection
+from typing import ClassVar
+
+from kerasbench import runtimes
+from kerasbench.names import RUN
+from kerasbench.protocol.columns import CPU
+from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.runners import Runner
+from kerasbench.variants.variant import CaseFacts, Refusal, Variant
+
+KERAS = "keras"
+PRECISE = "float32"
+
+
+class Runtime(Variant[str]):
+    name = "runtime"
+    metavar, commands = "NAME", (RUN,)
+    help = f"What predicts: keras (default), {', '.join(runtimes.names())}: exported models, which are not trained."
+    words: ClassVar = {KERAS: None, **{name: name for name in runtimes.names()}}
+    exports = True
+    files = ("worker/exported.py", *(f"runtimes/{name}.py" for name in ("__init__", *runtimes.names())))
+
+    def said(self, value: str, backend: str) -> str:
+        return runtimes.get(value).said
+
+    def backends_of(self, value: str) -> Collection[str]:
+        return runtimes.get(value).exporters
+
+    def refusal(self, value: str, facts: CaseFacts) -> Refusal:
+        if facts.device.kind != CPU:
+            return "exported models are measured on the CPU alone", "leave out --runtime, or say --device cpu"
+        if not facts.protocol.agenda.only_predicts:
+            return "an exported model only predicts", "leave out --runtime"
+        if facts.options.get("dtype", PRECISE) != PRECISE or "jit" in facts.options:
+            cause = "an exported model computes in float32, and is compiled as its runtime does"
+            return cause, "leave out --dtype and --jit with --runtime"
+        return None
+
+    def runner(self, value: str) -> type[Runner]:
+        return runtimes.get(value)
+
+    def ran_as(self, value: str, resolved: Resolved, usage: Usage) -> str:
+        return "" if resolved.compute_dtypes == [PRECISE] else " and ".join(resolved.compute_dtypes)
