@@ -50,7 +50,7 @@ class Runtime(Runner):
     def export(model: Any, x: Any, file: Path) -> str:
         """Write a program that takes inputs of exactly these shapes; return what has really made it."""
 
-    def begin(self, threads: int) -> None:  # noqa: B027
+    def begin(self, threads: int) -> None:
         """Set threads, precision and subnormal numbers, before the first operation."""
 
     @abstractmethod
@@ -62,14 +62,16 @@ class Runtime(Runner):
         """Return an array of NumPy as the runtime takes it."""
 
     def build(self, scenario: Scenario, feed: "Feed") -> None:
+        import numpy as np
+
         self.scenario, self.feed = scenario, feed
         self.model, self.parameters = None, self.exported.parameters
-        self.place = partial(mapped, self.put)
+        self.place, self.to_numpy = partial(mapped, self.put), np.asarray
         self.programs = {size: self.open(self.folder / f"{size}{self.suffix}") for size in self.exported.batches}
         self.compute_dtypes = {self.computes_in()}
-        self.predict_on_batch = self._predict
+        self.predict_on_batch = self.on_arrays
 
-    def _predict(self, x: Any) -> Any:
+    def on_arrays(self, x: Any) -> Any:
         return mapped(self.to_numpy, self.forward(self.place(x)))
 
     def predictor(self, batch: int) -> Call:
@@ -80,11 +82,11 @@ class Runtime(Runner):
             count = len(first(x))
             filled = mapped(lambda array: np.resize(array, (-(-count // batch) * batch, *array.shape[1:])), x)
             starts = range(0, count, batch)
-            parts = [self._predict(mapped(itemgetter(slice(at, at + batch)), filled)) for at in starts]
+            parts = [self.on_arrays(mapped(itemgetter(slice(at, at + batch)), filled)) for at in starts]
             joined = map(np.concatenate, zip(*([array for _, array in leaves(part)] for part in parts), strict=True))
             return mapped(lambda _: next(joined)[:count], parts[0])
 
-        return predict if batch in self.programs else self._predict  # there are fewer rows than that
+        return predict if batch in self.programs else self.on_arrays  # there are fewer rows than that
 
     def caller(self, compiled: bool) -> Call | None:
         return None if compiled else self.forward

@@ -4,6 +4,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kerasbench.runners import Call
+from kerasbench.runners.inputs import mapped
 from kerasbench.runtimes import Runtime
 
 PROGRAM, WEIGHTS = "program.bin", "weights.npz"
@@ -19,14 +20,16 @@ class JaxExport(Runtime):
         import numpy as np
         from jax import export
 
+        told = {"training": False} if model._call_has_training_arg else {}
         groups = (model.trainable_variables, model.non_trainable_variables)
         state = [[np.asarray(variable.value) for variable in group] for group in groups]
         # Weights are arguments: what is closed over becomes a constant of the program.
-        call = jax.jit(lambda *arrays: model.stateless_call(*arrays, training=False)[0])
+        call = jax.jit(lambda *arrays: model.stateless_call(*arrays, **told)[0])
         program = export.export(call)(*state, x)
         file.mkdir()
         (file / PROGRAM).write_bytes(program.serialize())
-        np.savez(file / WEIGHTS, **{f"{group}/{place}": array for group, of in enumerate(state) for place, array in enumerate(of)})
+        named = ((f"{group}/{place}", array) for group, of in enumerate(state) for place, array in enumerate(of))
+        np.savez(file / WEIGHTS, allow_pickle=False, **dict(named))
         return f"jax.export {jax.__version__}"
 
     def open(self, file: Path) -> Call:
@@ -42,15 +45,13 @@ class JaxExport(Runtime):
         call = jax.jit(program.call)
         return lambda x: jax.block_until_ready(call(*state, x))
 
+    def on_arrays(self, x: Any) -> Any:
+        return mapped(self.to_numpy, self.forward(x))  # a call moves them itself, sooner than ``device_put``
+
     def put(self, array: Any) -> Any:
         import jax
 
         return jax.device_put(array)
-
-    def to_numpy(self, tensor: Any) -> Any:
-        import numpy as np
-
-        return np.asarray(tensor)
 
 
 RUNTIME = JaxExport

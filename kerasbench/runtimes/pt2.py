@@ -34,8 +34,5 @@ class Pt2(Runtime):
 
         return torch.from_numpy(array)
 
-    def to_numpy(self, tensor: Any) -> Any:
-        return tensor.numpy()
-
 
 RUNTIME = Pt2

@@ -19,15 +19,16 @@ class SavedModel(Runtime):
         import tensorflow as tf
 
         loaded = tf.saved_model.load(str(file))
-        return lambda x: loaded.serve(x)  # not ``loaded.serve``, which dies with ``loaded``
+
+        def call(x: Any) -> Any:
+            return loaded.serve(x)  # its function alone would die with ``loaded``
+
+        return call
 
     def put(self, array: Any) -> Any:
         import tensorflow as tf
 
         return tf.constant(array)
-
-    def to_numpy(self, tensor: Any) -> Any:
-        return tensor.numpy()
 
 
 RUNTIME = SavedModel

@@ -55,14 +55,18 @@ def _answer(request: Request, pipe: Pipe) -> Message:
         case requests.ProbeRequest():
             with pipe.phase("import"):
                 return Message(probe=probe(request))
-        case requests.TrialRequest():
-            if request.fills_caches and variants.has(request.options, "exports"):
-                from kerasbench.worker.exported import export
+        case requests.TrialRequest(fills_caches=True) if variants.has(request.options, "exports"):
+            from kerasbench.worker.exported import export
 
-                return Message(exported=export(request, pipe))
+            return Message(exported=export(request, pipe))
+        case requests.TrialRequest():
             from kerasbench.worker.trial import run_trial
 
             return Message(measurement=run_trial(request, pipe))
+    return _answered(request, pipe)
+
+
+def _answered(request: Request, pipe: Pipe) -> Message:
     from kerasbench.worker import describe
 
     match request:
