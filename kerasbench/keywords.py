@@ -49,6 +49,7 @@ class RunKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False)
     warm_cache: bool
     batch_size: int | None
     jit: Words
+    runtime: Words
     resume: bool
     control: bool
 
