@@ -153,16 +153,14 @@ def exported(findings: Findings) -> Section | None:
     for row, _ in ordered(findings.plain):
         for column, case in row.cases.items():
             by = next((m.exported.exporter for _, m in case.trials if m.exported), "")
-            rows += (
-                [[*texts(row.label, called[column], by), *(value(row, column, name) for name in OF_EXPORTED)]]
-                if by
-                else []
-            )
-    headers = [f"{BY_NAME[name].title} ({BY_NAME[name].unit})" for name in OF_EXPORTED]
+            estimates = [case.estimate(name) for name in OF_EXPORTED]
+            cells = [Cell(three_digits(known.value), known.value) if known else EMPTY for known in estimates]
+            rows += [[*texts(row.label, called[column], by), *cells]] if by else []
+    headers = [f"{BY_NAME[name].title} ({BY_NAME[name].unit})" for name in OF_EXPORTED[:-1]] + ["Peak memory (MiB)"]
     table = Table(["workload", "exported model", "made by", *headers], rows)
     notes = [
         "One process exports, another loads and measures, without Keras. Each size of batch has a program of its own, "
-        f"with static shapes. Outputs are those of the Keras model within {SAME_OUTPUT:g} of the largest."
+        f"with static shapes. Outputs are those of the Keras model, within {SAME_OUTPUT:g} of the largest."
     ]
     return Section("What was exported", table=table, notes=notes) if rows else None
 

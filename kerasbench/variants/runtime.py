@@ -14,7 +14,7 @@ KERAS = "keras"
 PRECISE = "float32"
 
 
-class Runtime(Variant[str]):
+class Exports(Variant[str]):
     name = "runtime"
     metavar, commands = "NAME", (RUN,)
     help = f"What predicts: keras (default), {', '.join(runtimes.names())}: exported models, which are not trained."

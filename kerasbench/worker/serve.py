@@ -63,10 +63,12 @@ def _answer(request: Request, pipe: Pipe) -> Message:
             from kerasbench.worker.trial import run_trial
 
             return Message(measurement=run_trial(request, pipe))
-    return _answered(request, pipe)
+    return _described(request, pipe)
 
 
-def _answered(request: Request, pipe: Pipe) -> Message:
+def _described(
+    request: requests.DescribeRequest | requests.CountRequest | requests.FetchRequest, pipe: Pipe
+) -> Message:
     from kerasbench.worker import describe
 
     match request:

@@ -1,13 +1,12 @@
 """What a runtime predicts is that of Keras, or it has no number; and how rows become batches of a static shape."""
 
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import pytest
 
 from kerasbench import backends, runtimes
-from kerasbench.backends import Backend
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Exported
 from kerasbench.protocol.messages import Code, TrialFailure
@@ -17,7 +16,7 @@ from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runtimes import Runtime, apart
 from kerasbench.scenario import Scenario, Workload
 
-X = np.arange(12, dtype=np.float32).reshape(6, 2)
+X: Any = np.arange(12, dtype=np.float32).reshape(6, 2)
 WORKLOAD = Workload(train=6, batch=4)
 NONE = Rows([], [])
 
@@ -45,7 +44,7 @@ class Doubles(Runtime):
 
 def loaded() -> Doubles:
     request = TrialRequest("", "", "", "", "jax", Device("cpu"), 0, "synthetic", Protocol())
-    runtime = Doubles(cast("Backend", backends.get("jax")), request)
+    runtime = Doubles(backends.get("jax"), request)
     runtime.folder, runtime.exported = Path("nowhere"), Exported("", 0, 0.0, [1, 4], 8, "channels_last", {})
     scenario = Scenario(build=print, data=lambda samples, rng: (X, X), workloads=(WORKLOAD,))
     runtime.build(scenario, Feed(WORKLOAD, Rows(X, X), NONE, NONE))
@@ -67,9 +66,9 @@ def test_a_call_is_of_the_program_of_its_batch() -> None:
     assert call is not None and call(X[:4])["twice"].tolist() == (2 * X[:4]).tolist()
 
 
-SAME = np.float32([[1.0, -200.0], [0.0, 3.0]])
-ROUNDED = np.float32([[1.0, -200.0], [0.0, 3.0078125]])  # as bfloat16 may have it
-TRANSPOSED, NO_NUMBER = np.ascontiguousarray(SAME.T), np.float32([[1.0, np.nan], [0.0, 3.0]])
+SAME: Any = np.array([[1.0, -200.0], [0.0, 3.0]], np.float32)
+ROUNDED = np.array([[1.0, -200.0], [0.0, 3.0078125]], np.float32)  # as bfloat16 may have it
+TRANSPOSED, NO_NUMBER = np.ascontiguousarray(SAME.T), np.array([[1.0, np.nan], [0.0, 3.0]], np.float32)
 
 
 @pytest.mark.parametrize(
