@@ -87,6 +87,7 @@ class FastestKeywords(SharedKeywords, MachinesKeywords, total=False):
     batch_size: int | None
     rounds: int | None
     budget: str | float | None
+    runtime: Words
 
 
 class SoakKeywords(SharedKeywords, total=False):

@@ -38,6 +38,7 @@ class Runtime(Runner):
     # The backends that export it, each with the packages that this takes besides.
     exporters: ClassVar[Mapping[str, tuple[str, ...]]]
     suffix: ClassVar[str] = ""  # of its files
+    lines: ClassVar[tuple[str, ...]]  # of Python, which export ``model`` for a batch ``x``, load it and call it
 
     # Set before ``build``.
     folder: Path
@@ -145,6 +146,12 @@ class Runtime(Runner):
             if cause := apart(of_keras, self.predict_on_batch(inputs[size])):
                 remedy = f"leave --runtime {self.name} out for this model"
                 raise TrialFailure(Failure(Code.PARITY, f"the exported model is another one: {cause}", remedy))
+
+
+def written_by_keras(file: str, kind: str) -> str:
+    """Return the line that exports ``model`` for batches of the shape of ``x``."""
+    signature = "input_signature=[keras.InputSpec(shape=x.shape, dtype=x.dtype.name)]"
+    return f'model.export("{file}", format="{kind}", {signature})'
 
 
 def export_by_keras(model: Any, x: Any, file: Path, kind: str) -> str:

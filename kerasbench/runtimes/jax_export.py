@@ -13,6 +13,14 @@ PROGRAM, WEIGHTS = "program.bin", "weights.npz"
 class JaxExport(Runtime):
     name, said, package = "jax_export", "jax.export", "jax"
     exporters: ClassVar = {"jax": ()}
+    lines = (
+        "import jax.export",
+        "state = [[v.value for v in group] for group in (model.trainable_variables, model.non_trainable_variables)]",
+        "call = jax.jit(lambda *given: model.stateless_call(*given, training=False)[0])",
+        'open("exported.jax", "wb").write(jax.export.export(call)(*state, x).serialize())',
+        'program = jax.jit(jax.export.deserialize(open("exported.jax", "rb").read()).call)',
+        "outputs = program(*state, x)  # the weights are arguments: np.savez keeps them beside the program",
+    )
 
     @staticmethod
     def export(model: Any, x: Any, file: Path) -> str:

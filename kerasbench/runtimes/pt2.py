@@ -4,12 +4,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kerasbench.runners import Call
-from kerasbench.runtimes import Runtime, export_by_keras
+from kerasbench.runtimes import Runtime, export_by_keras, written_by_keras
 
 
 class Pt2(Runtime):
     name, said, package, suffix = "pt2", "torch.export", "torch", ".pt2"
     exporters: ClassVar = {"torch": ()}
+    lines = (
+        written_by_keras("exported.pt2", "torch"),
+        'program = torch.export.load("exported.pt2").module()  # from here on without Keras',
+        "with torch.inference_mode(): outputs = program(torch.from_numpy(x))",
+    )
 
     @staticmethod
     def export(model: Any, x: Any, file: Path) -> str:

@@ -4,12 +4,17 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from kerasbench.runners import Call
-from kerasbench.runtimes import Runtime, export_by_keras
+from kerasbench.runtimes import Runtime, export_by_keras, written_by_keras
 
 
 class SavedModel(Runtime):
     name, said, package = "saved_model", "SavedModel", "tensorflow"
     exporters: ClassVar = {"tensorflow": ()}
+    lines = (
+        written_by_keras("exported", "tf_saved_model"),
+        'loaded = tf.saved_model.load("exported")  # from here on without Keras',
+        "outputs = loaded.serve(x)",
+    )
 
     @staticmethod
     def export(model: Any, x: Any, file: Path) -> str:

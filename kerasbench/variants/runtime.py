@@ -4,11 +4,11 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from kerasbench import runtimes
-from kerasbench.names import RUN
+from kerasbench.names import FASTEST, RUN
 from kerasbench.protocol.columns import CPU
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.runners import Runner
-from kerasbench.variants.variant import CaseFacts, Refusal, Variant
+from kerasbench.variants.variant import FIT, CaseFacts, Refusal, Variant, Written
 
 KERAS = "keras"
 PRECISE = "float32"
@@ -16,10 +16,12 @@ PRECISE = "float32"
 
 class Exports(Variant[str]):
     name = "runtime"
-    metavar, commands = "NAME", (RUN,)
+    metavar, commands = "NAME", (RUN, FASTEST)
     help = f"What predicts: keras (default), {', '.join(runtimes.names())}: exported models, which are not trained."
     words: ClassVar = {KERAS: None, **{name: name for name in runtimes.names()}}
     exports = True
+    tried = False
+    changes = "An exported model takes one size of batch, and only predicts."
     files = ("worker/exported.py", *(f"runtimes/{name}.py" for name in ("__init__", *runtimes.names())))
 
     def said(self, value: str, backend: str) -> str:
@@ -37,6 +39,13 @@ class Exports(Variant[str]):
             cause = "an exported model computes in float32, and is compiled as its runtime does"
             return cause, "leave out --dtype and --jit with --runtime"
         return None
+
+    def candidates(self, facts: CaseFacts) -> list[str]:
+        exported = [name for name in runtimes.names() if facts.name in runtimes.get(name).exporters]
+        return [name for name in exported if self.refusal(name, facts) is None]
+
+    def written(self, value: str, backend: str, processors: str) -> Written:
+        return FIT, "\n".join(runtimes.get(value).lines)
 
     def runner(self, value: str) -> type[Runner]:
         return runtimes.get(value)

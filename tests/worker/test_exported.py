@@ -81,7 +81,7 @@ def measure(tmp_path: Path, folder: Path) -> Callable[[], Outcome]:
     )
 
     def run() -> Outcome:
-        (outcome,) = block.measure([member], policy, lambda event: None, True, {"PYTHONPATH": paths})
+        (outcome,) = block.measure([member], policy, lambda event: None, 1, {"PYTHONPATH": paths})
         return made.known(outcome)
 
     return run

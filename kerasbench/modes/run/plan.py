@@ -49,10 +49,5 @@ def predicting(kind: ProtocolKind, options: Sequence[Options], backends: Sequenc
     """Return the protocol of a run with exported models, which only predict; UsageError where it cannot have them."""
     if AGENDAS[kind].in_full:
         raise UsageError("--runtime measures predictions, and --protocol published trains: leave one of them out")
-    for choice in options if backends else ():
-        for variant, value in variants.chosen(choice):
-            wanted = variant.backends_of(value)
-            if not {*wanted} & {*backends}:
-                cause = f"--{variant.flag} {variant.word(value)} is exported from {' or '.join(wanted)}"
-                raise UsageError(f"{cause}, which --backend does not name: add it, or leave --backend out")
+    configure.require_exporters(options, backends)
     return "predictions" if AGENDAS[kind].trains else kind
