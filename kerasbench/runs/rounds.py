@@ -52,7 +52,7 @@ class Rounds:
     earlier: Run | None = None  # the run that this one goes on with, with those of its trials that count
     history: History = field(default_factory=History)
     planner: Planner = field(default_factory=Planner)
-    interpreter: Callable[[Environment], str] = lambda environment: ""
+    interpreter: Callable[[Environment, str], str] = lambda environment, runtime: ""
     _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
     _folders: ExitStack = field(default_factory=ExitStack)
 
@@ -176,7 +176,7 @@ class Rounds:
     def _prepare(self, row: OpenRow, case: Case, index: int) -> None:
         """Have a process compile or export what the case's trials will find; where it fails, so has the case."""
         self._caches[case.key] = self._folders.enter_context(scratch_folder())
-        member = self._member(row, case)
+        member = self._member(row, case, exports=True)
         briefly = replace(
             member.request.protocol, slice_ns=1, warmup_min_ns=0, warmup_max_ns=0, predict_warmup_ns=0, repeats=False
         )
@@ -282,7 +282,7 @@ class Rounds:
             self.on_event(events.StepsKnown(columns, time.monotonic() - began_s, left_s))
         return sized
 
-    def _member(self, row: OpenRow, case: Case) -> BlockMember:
+    def _member(self, row: OpenRow, case: Case, exports: bool = False) -> BlockMember:
         config, entry, known = self.planned.config, case.selected.entry, row.known[case.key]
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and is_saved(entry.file) and not entry.model_config.trust:
@@ -293,7 +293,8 @@ class Rounds:
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
         card, neighbours = machine.card_now(case.device)
         request = replace(request, card=card, neighbours=neighbours)
-        return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
+        python = self.interpreter(case.column.environment, "" if exports else variants.interpreter(case.options))
+        return BlockMember(python, request, limits, case.label)
 
     def _odd(self, row: OpenRow, index: int) -> list[Trial]:
         return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]

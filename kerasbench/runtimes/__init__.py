@@ -12,8 +12,11 @@ from functools import partial
 from importlib import metadata
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
+from kerasbench import backends
+from kerasbench.backends import Backend
+from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Compiler, Exported, Proof, Resolved
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.runners import Call, Runner
@@ -37,22 +40,30 @@ class Runtime(Runner):
     package: ClassVar[str]  # that the measuring child imports
     # The backends that export it, each with the packages that this takes besides.
     exporters: ClassVar[Mapping[str, tuple[str, ...]]]
-    suffix: ClassVar[str] = ""  # of its files
+    file: ClassVar[str] = "model"  # what ``export`` writes, or a folder, beside which it may write more
+    bare: ClassVar[bool] = False  # the measuring child has no backend, and an interpreter of its own if one is named
     lines: ClassVar[tuple[str, ...]]  # of Python, which export ``model`` for a batch ``x``, load it and call it
 
     # Set before ``build``.
     folder: Path
     exported: Exported
+    asked_threads: int
 
     programs: Mapping[int, Call]  # by the size of a batch, of inputs that ``place`` has returned
+
+    @staticmethod
+    def prepare(folder: Path) -> None:
+        """In both children, before anything is imported; the folder is its own."""
+
+    @classmethod
+    def host(cls, backend: str) -> Backend:
+        """Return what sets threads and reads memory in the measuring child."""
+        return backends.get(backend)
 
     @staticmethod
     @abstractmethod
     def export(model: Any, x: Any, file: Path) -> str:
         """Write a program that takes inputs of exactly these shapes; return what has really made it."""
-
-    def begin(self, threads: int) -> None:
-        """Set threads, precision and subnormal numbers, before the first operation."""
 
     @abstractmethod
     def open(self, file: Path) -> Call:
@@ -68,7 +79,7 @@ class Runtime(Runner):
         self.scenario, self.feed = scenario, feed
         self.model, self.parameters = None, self.exported.parameters
         self.place, self.to_numpy = partial(mapped, self.put), np.asarray
-        self.programs = {size: self.open(self.folder / f"{size}{self.suffix}") for size in self.exported.batches}
+        self.programs = {size: self.open(self.folder / str(size) / self.file) for size in self.exported.batches}
         self.compute_dtypes = {self.computes_in()}
         self.predict_on_batch = self.on_arrays
 
@@ -163,6 +174,45 @@ def export_by_keras(model: Any, x: Any, file: Path, kind: str) -> str:
     return f"Keras {keras.__version__}"
 
 
+class NoBackend:
+    """What is left of a backend where there is none."""
+
+    flush_subnormals = None
+    set_threads = None
+
+    def configure(self, device: Device) -> None: ...
+    def on_device(self, arrays: Any) -> Any:
+        return arrays
+
+    def device_bytes(self, device: Device, peak: bool) -> int | None:
+        return None
+
+
+class Bare(Runtime):
+    """Needs NumPy and its own package alone. It takes and returns arrays of NumPy."""
+
+    bare = True
+
+    @classmethod
+    def host(cls, backend: str) -> Backend:
+        return cast("Backend", NoBackend())
+
+    def put(self, array: Any) -> Any:
+        return array
+
+    def compiler(self) -> Compiler | None:
+        return None
+
+    def versions(self) -> dict[str, str]:
+        return {self.package: metadata.version(self.package)}
+
+    @abstractmethod
+    def threads(self) -> int: ...
+
+    @abstractmethod
+    def flushes(self) -> bool: ...
+
+
 def apart(expected: Any, predicted: Any) -> str:
     """Return how outputs differ from those of Keras; empty where they do not."""
     import numpy as np
@@ -183,6 +233,11 @@ def apart(expected: Any, predicted: Any) -> str:
 
 def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
+
+
+def bare() -> list[str]:
+    """Return those that have an environment of their own."""
+    return [name for name in names() if get(name).bare]
 
 
 def get(name: str) -> type[Runtime]:

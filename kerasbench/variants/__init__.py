@@ -63,6 +63,11 @@ def belong(options: Options, backend: str) -> bool:
     return all(backend in variant.backends_of(value) for variant, value in chosen(options))
 
 
+def interpreter(options: Options) -> str:
+    """Return whose interpreter measures, where that is not the backend's."""
+    return next((name for variant, value in chosen(options) if (name := variant.interpreter(value))), "")
+
+
 def pinned(options: Options) -> int | None:
     """Return how many processors a child may use; None: all."""
     return next((int(value) for variant, value in chosen(options) if variant.pins), None)

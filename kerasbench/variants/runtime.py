@@ -41,11 +41,15 @@ class Exports(Variant[str]):
         return None
 
     def candidates(self, facts: CaseFacts) -> list[str]:
-        exported = [name for name in runtimes.names() if facts.name in runtimes.get(name).exporters]
+        # Those that need no package besides.
+        exported = [name for name in runtimes.names() if runtimes.get(name).exporters.get(facts.name) == ()]
         return [name for name in exported if self.refusal(name, facts) is None]
 
     def written(self, value: str, backend: str, processors: str) -> Written:
         return FIT, "\n".join(runtimes.get(value).lines)
+
+    def interpreter(self, value: str) -> str:
+        return value if runtimes.get(value).bare else ""
 
     def runner(self, value: str) -> type[Runner]:
         return runtimes.get(value)

@@ -167,6 +167,10 @@ class Variant(Generic[V]):
         """Return the backends that can have it; with others there is no column, and no row that says so."""
         return backends.names()
 
+    def interpreter(self, value: V) -> str:
+        """Return by which name of ``--python`` it is measured, where that is not its backend's."""
+        return ""
+
     def runner(self, value: V) -> type[Runner]:
         """Where something else runs in the place of the Keras model: what."""
         raise NotImplementedError

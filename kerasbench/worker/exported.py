@@ -3,13 +3,16 @@
 import dataclasses
 import importlib
 import json
+import shlex
+import sys
 import time
+from importlib import util
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from kerasbench import backends, variants
+from kerasbench import variants
 from kerasbench.protocol.columns import CPU, processors
 from kerasbench.protocol.measurement import Exported
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
@@ -36,8 +39,13 @@ def export(request: TrialRequest, pipe: Pipe) -> Exported:
     kind, folder = variants.runner(request.options), Path(request.caches)
     assert issubclass(kind, Runtime)
     refuse_other_frameworks(request.backend)
+    kind.prepare(folder)
     for variant, value in variants.chosen(request.options):
         variant.before_import(value)
+    for package in kind.exporters[request.backend]:
+        if util.find_spec(package) is None:
+            remedy = shlex.join([sys.executable, "-m", "pip", "install", *kind.exporters[request.backend]])
+            raise _cannot(kind, f"{package} is not installed in {sys.prefix}", remedy)
     runner = built(KerasRunner, request, pipe)
     feed = runner.feed
     sizes = sorted({1, min(feed.predict_batch, len(feed.train))})
@@ -51,24 +59,24 @@ def export(request: TrialRequest, pipe: Pipe) -> Exported:
         started_s = time.perf_counter()
         try:
             for size in sizes:
-                file = folder / f"{size}{kind.suffix}"
-                exporter = kind.export(runner.model, feed.inputs(feed.train[:size]), file)
+                place = folder / str(size)
+                place.mkdir()
+                exporter = kind.export(runner.model, feed.inputs(feed.train[:size]), place / kind.file)
         except Exception as error:
             raise _cannot(kind, f"{type(error).__name__}: {one_line(error)}") from error
         took_s = time.perf_counter() - started_s
     _write(folder / ROWS, [[feed.inputs(rows), rows.y] for rows in (feed.train, feed.test)])
     known = runner.resolved()
     exported = Exported(
-        exporter, _bytes(file), took_s, sizes, runner.parameters, known.image_data_format, known.versions
+        exporter, _bytes(place), took_s, sizes, runner.parameters, known.image_data_format, known.versions
     )
     (folder / FACTS).write_text(json.dumps([dataclasses.asdict(exported), _numbers(runner.scenario, feed.workload)]))
     return exported
 
 
-def _cannot(kind: type[Runtime], cause: str) -> TrialFailure:
-    return TrialFailure(
-        Failure(Code.UNSUPPORTED, f"the model cannot be exported to {kind.name}: {cause}", f"leave {kind.name} out")
-    )
+def _cannot(kind: type[Runtime], cause: str, remedy: str = "") -> TrialFailure:
+    whole = f"the model cannot be exported to {kind.name}: {cause}"
+    return TrialFailure(Failure(Code.UNSUPPORTED, whole, remedy or f"leave {kind.name} out for this model"))
 
 
 def _numbers(scenario: Scenario, workload: Workload) -> dict[str, Any]:
@@ -78,8 +86,8 @@ def _numbers(scenario: Scenario, workload: Workload) -> dict[str, Any]:
     return {"workload": {name: getattr(workload, name) for name in kept}, "new_tokens": new_tokens}
 
 
-def _bytes(file: Path) -> int:
-    return sum(part.stat().st_size for part in (file, *file.rglob("*")) if part.is_file())
+def _bytes(folder: Path) -> int:
+    return sum(part.stat().st_size for part in folder.rglob("*") if part.is_file())
 
 
 def _write(file: Path, structure: Any) -> None:
@@ -100,15 +108,20 @@ def _read(file: Path) -> Any:
 
 def loaded(kind: type[Runtime], request: TrialRequest, pipe: Pipe) -> Runtime:
     """Load what another child has exported. TrialFailure (parity): it predicts something else than the Keras model."""
-    backend, folder = backends.get(request.backend), Path(request.caches)
+    backend, folder = kind.host(request.backend), Path(request.caches)
     runner = kind(backend, request)
+    kind.prepare(folder)
     with pipe.phase("import"):
+        if util.find_spec(kind.package) is None:
+            cause = f"{kind.package} is not installed in {sys.prefix}"
+            remedy = f"python -m kerasbench env create --runtime {kind.name}"
+            raise TrialFailure(Failure(Code.UNAVAILABLE, cause, remedy))
         importlib.import_module(kind.package)
     with pipe.phase("device"):
         backend.configure(request.device)
         if backend.flush_subnormals and request.device.platform == CPU:
             backend.flush_subnormals()
-        runner.begin(variants.pinned(request.options) or processors())
+        runner.asked_threads = variants.pinned(request.options) or processors()
         for variant, value in variants.chosen(request.options):
             variant.apply(value, backend, request.device)
     with pipe.phase("data"):
