@@ -32,6 +32,7 @@ FACTS, ROWS, OUTPUTS = "exported.json", "rows.npz", "outputs-{}.npz"
 # a JAX program of megabytes takes twice as long. A child that draws rows has freed some, so that one that reads them
 # has to do so too, to be on equal terms.
 FREED_BYTES = 31 << 20
+MOST_CHARACTERS = 160  # of a cause
 
 
 def export(request: TrialRequest, pipe: Pipe) -> Exported:
@@ -63,7 +64,7 @@ def export(request: TrialRequest, pipe: Pipe) -> Exported:
                 place.mkdir()
                 exporter = kind.export(runner.model, feed.inputs(feed.train[:size]), place / kind.file)
         except Exception as error:
-            raise _cannot(kind, f"{type(error).__name__}: {one_line(error)}") from error
+            raise _cannot(kind, _reason(error)) from error
         took_s = time.perf_counter() - started_s
     _write(folder / ROWS, [[feed.inputs(rows), rows.y] for rows in (feed.train, feed.test)])
     known = runner.resolved()
@@ -77,6 +78,13 @@ def export(request: TrialRequest, pipe: Pipe) -> Exported:
 def _cannot(kind: type[Runtime], cause: str, remedy: str = "") -> TrialFailure:
     whole = f"the model cannot be exported to {kind.name}: {cause}"
     return TrialFailure(Failure(Code.UNSUPPORTED, whole, remedy or f"leave {kind.name} out for this model"))
+
+
+def _reason(error: Exception) -> str:
+    """Return one sentence; OpenVINO's reports say after ``Summary`` what they are about."""
+    text = one_line(error, limit=10_000)
+    said = text.partition("Summary: -- ")[2] or text
+    return f"{type(error).__name__}: {said if len(said) <= MOST_CHARACTERS else said[: MOST_CHARACTERS - 1] + '…'}"
 
 
 def _numbers(scenario: Scenario, workload: Workload) -> dict[str, Any]:
@@ -137,7 +145,12 @@ def loaded(kind: type[Runtime], request: TrialRequest, pipe: Pipe) -> Runtime:
         freed = bytearray(FREED_BYTES)
         del freed
     with pipe.phase("load"):
-        runner.build(scenario, Feed(workload, train, train[:0], test))
+        try:
+            runner.build(scenario, Feed(workload, train, train[:0], test))
+        except Exception as error:
+            cause = f"{kind.name} cannot load what {runner.exported.exporter} has made: {_reason(error)}"
+            remedy = f"leave {kind.name} out for this model"
+            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy)) from error
     with pipe.phase("compare"):
         start_ns = time.perf_counter_ns()
         runner.predict_on_batch(inputs[1])

@@ -1,6 +1,9 @@
 """Real models, exported by one child and measured by another without Keras, and what cannot be exported."""
 
 import dataclasses
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,6 +11,7 @@ import pytest
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code
+from kerasbench.variants import BY_NAME
 from tests import made
 from tests.real import trials
 
@@ -68,3 +72,27 @@ def test_what_cannot_be_exported_is_said_in_one_sentence(call: str, cause: str, 
     failure = made.known(outcome.failure)
     assert failure.code is Code.UNSUPPORTED and "\n" not in failure.cause
     assert failure.cause.startswith(f"the model cannot be exported to jax_export: {cause}")
+
+
+LINES = """
+import os, sys
+import numpy as np, keras, {package}
+{imports}
+model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(3, activation="relu"), keras.layers.Dense(2)])
+x = np.random.default_rng(0).random((8, 4), np.float32)
+expected = model.predict_on_batch(x)
+{lines}
+assert np.allclose(np.asarray(outputs), expected, atol=1e-5)
+"""
+
+
+WEEKLY = [pytest.param(*pair, marks=pytest.mark.weekly) for pair in (("pt2", "torch"), ("saved_model", "tensorflow"))]
+
+
+@pytest.mark.parametrize(("runtime", "backend"), [("jax_export", "jax"), *WEEKLY])
+def test_the_lines_that_a_race_prints_export_and_load_a_model(runtime: str, backend: str, tmp_path: Path) -> None:
+    _, lines = made.known(BY_NAME["runtime"].written(runtime, backend, ""))
+    imports = "import tensorflow as tf" if backend == "tensorflow" else ""
+    script = LINES.format(package=backend, imports=imports, lines=lines)
+    environment = os.environ | {"KERAS_BACKEND": backend}
+    subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)

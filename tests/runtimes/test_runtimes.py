@@ -33,7 +33,7 @@ class Doubles(Runtime):
 
     def open(self, file: Path) -> Call:
         def call(x: Any) -> Any:
-            assert len(x) == int(file.name)
+            assert len(x) == int(file.parent.name)
             return {"twice": 2 * x, "sum": x.sum(axis=1)}
 
         return call

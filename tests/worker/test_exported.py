@@ -53,9 +53,9 @@ def folder(tmp_path: Path) -> Path:
     """What an exporting child has left."""
     folder = tmp_path / "exported"
     for size in (1, 4):
-        (folder / str(size)).mkdir(parents=True)
-        (folder / str(size) / PROGRAM).write_bytes(b"multiplies")
-        np.savez(folder / str(size) / WEIGHTS, allow_pickle=False, **{"0/0": W})
+        (folder / str(size) / "model").mkdir(parents=True)
+        (folder / str(size) / "model" / PROGRAM).write_bytes(b"multiplies")
+        np.savez(folder / str(size) / "model" / WEIGHTS, allow_pickle=False, **{"0/0": W})
         exported._write(folder / exported.OUTPUTS.format(size), X[:size] @ W)
     exported._write(folder / exported.ROWS, [[X, X], [X[:10], X[:10]]])
     said = Exported("jax.export 0.10.2", 100, 0.5, [1, 4], 9, "channels_last", {"keras": "3.15.1"})
@@ -103,15 +103,19 @@ def test_a_child_without_keras_measures_what_another_has_exported(measure: Calla
 
 
 def wrong_weight(folder: Path) -> None:
-    np.savez(folder / "4" / WEIGHTS, allow_pickle=False, **{"0/0": W + np.float32(0.01)})
+    np.savez(folder / "4" / "model" / WEIGHTS, allow_pickle=False, **{"0/0": W + np.float32(0.01)})
 
 
 def wrong_layout(folder: Path) -> None:
-    np.savez(folder / "4" / WEIGHTS, allow_pickle=False, **{"0/0": np.ascontiguousarray(W.T)})
+    np.savez(folder / "4" / "model" / WEIGHTS, allow_pickle=False, **{"0/0": np.ascontiguousarray(W.T)})
+
+
+def broken(folder: Path) -> None:
+    (folder / "1" / "model" / PROGRAM).unlink()
 
 
 def dies(folder: Path) -> None:
-    (folder / "1" / PROGRAM).write_bytes(b"dies")
+    (folder / "1" / "model" / PROGRAM).write_bytes(b"dies")
 
 
 @pytest.mark.parametrize(
@@ -119,6 +123,7 @@ def dies(folder: Path) -> None:
     [
         (wrong_weight, Code.PARITY, "the exported model is another one: output lies 0.0"),
         (wrong_layout, Code.PARITY, "the exported model is another one: output lies 0."),
+        (broken, Code.UNSUPPORTED, "jax_export cannot load what jax.export 0.10.2 has made: FileNotFoundError: "),
         (dies, Code.CRASH, "died from SIGABRT in phase 'load'"),
     ],
 )
@@ -135,3 +140,10 @@ def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
     exported._write(tmp_path / "rows.npz", rows)
     back = exported._read(tmp_path / "rows.npz")
     assert back[0]["b"][1].tolist() == X[:3].tolist() and back[1].dtype == np.float32
+
+
+def test_a_report_of_many_lines_is_a_sentence() -> None:
+    report = "Check 'false' failed\nSummary:\n-- No conversion rule found for operations: TensorListReserve\n" + "x" * 500
+    said = exported._reason(RuntimeError(report))
+    assert said.startswith("RuntimeError: No conversion rule found for operations: TensorListReserve x")
+    assert len(said) <= exported.MOST_CHARACTERS + len("RuntimeError: ") and "\n" not in said
