@@ -143,7 +143,9 @@ def test_rows_come_back_in_their_structure(tmp_path: Path) -> None:
 
 
 def test_a_report_of_many_lines_is_a_sentence() -> None:
-    report = "Check 'false' failed\nSummary:\n-- No conversion rule found for operations: TensorListReserve\n" + "x" * 500
+    report = (
+        "Check 'false' failed\nSummary:\n-- No conversion rule found for operations: TensorListReserve\n" + "x" * 500
+    )
     said = exported._reason(RuntimeError(report))
     assert said.startswith("RuntimeError: No conversion rule found for operations: TensorListReserve x")
     assert len(said) <= exported.MOST_CHARACTERS + len("RuntimeError: ") and "\n" not in said
