@@ -71,7 +71,13 @@ def test_openvino_is_asked_for_float32_and_refused_where_it_computes_in_somethin
         hint = SimpleNamespace(get_type_name=lambda: answers)
         known: dict[str, Any] = {"INFERENCE_PRECISION_HINT": hint, "INFERENCE_NUM_THREADS": 3}
         known["CPU_DENORMALS_OPTIMIZATION"] = True
-        request = SimpleNamespace(infer=lambda inputs, share_inputs: {0: inputs[0] * 2})
+        given: list[Any] = []
+        data = np.zeros_like(X)
+        request = SimpleNamespace(
+            set_input_tensor=lambda place, tensor: given.append(tensor),
+            infer=lambda: np.multiply(given[-1], 2, out=data),
+            get_output_tensor=lambda place: SimpleNamespace(data=data),
+        )
         return SimpleNamespace(get_property=known.get, outputs=["y"], create_infer_request=lambda: request)
 
     core = SimpleNamespace(compile_model=compile_model)
