@@ -76,21 +76,8 @@ def main(scenario: str, exporter: str, openvino: str, alternations: int) -> None
 
 def theirs(tool: Path, model: Path) -> float:
     # What -hint latency means here: with that hint the tool takes no number of threads.
-    asked = [
-        "-hint",
-        "none",
-        "-nstreams",
-        "1",
-        "-api",
-        "sync",
-        "-nireq",
-        "1",
-        "-infer_precision",
-        "CPU:f32",
-        "-d",
-        "CPU",
-    ]
-    command = [str(tool), "-m", str(model), *asked, "-nthreads", str(processors()), "-t", str(SECONDS)]
+    asked = f"-d CPU -hint none -nstreams 1 -nthreads {processors()} -api sync -nireq 1 -infer_precision CPU:f32"
+    command = [str(tool), "-m", str(model), *asked.split(), "-t", str(SECONDS)]
     printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     ((median, unit),) = MEDIAN.findall(printed)
     return float(median) * MS[unit]
