@@ -51,6 +51,7 @@ class RunKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False)
     native: bool
     warm_cache: bool
     batch_size: int | None
+    runtime: Words
     resume: bool
     control: bool
 
@@ -86,6 +87,7 @@ class FastestKeywords(SharedKeywords, MachinesKeywords, total=False):
     batch_size: int | None
     rounds: int | None
     budget: str | float | None
+    runtime: Words
 
 
 class SoakKeywords(SharedKeywords, total=False):

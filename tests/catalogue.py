@@ -14,8 +14,8 @@ from kerasbench.modes import sweep as sweep_mode
 from kerasbench.modes import versus as versus_mode
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Column, Options, Size
-from kerasbench.protocol.measurement import Compiler, Generation, Measurement, Published, Samples, Slice
-from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.measurement import Compiler, Exported, Generation, Measurement, Published, Samples, Slice
+from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results import run as results
 from kerasbench.results.run import Run, RunConfig, Trial, exactly
@@ -107,6 +107,38 @@ def run_prediction_only() -> Runs:
     both = made.untrained(run(*bare([*made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured), *single])))
     single_rows = made.described(dataclasses.replace(both, scenarios=both.scenarios[1:]), batch=1)
     return [dataclasses.replace(both, scenarios=[both.scenarios[0], *single_rows.scenarios])]
+
+
+def run_exported() -> Runs:
+    """Models that Keras has exported beside Keras itself; one could not be."""
+
+    def measured(ms: float, seed: int) -> Measurement:
+        calls = [made.latency(1, made.wobbling(ms / 4, seed)), made.latency(32, made.wobbling(ms, seed + 1))]
+        return dataclasses.replace(made.predicting(), prediction=calls, exported=EXPORTED if ms < 2.5 else None)
+
+    columns = {TORCH: 3.0, torch(runtime="pt2"): 2.0}
+    cause = "the model cannot be exported to saved_model: ValueError: no endpoint"
+    failed = made.trial(
+        backend="tensorflow",
+        options=Options(runtime="saved_model"),
+        failure=Failure(Code.UNSUPPORTED, cause, "leave saved_model out", "export"),
+    )
+    loads = [Phase("load", 0, 12 * made.MS)]
+    trials = [made.changed(trial, phases=loads) for trial in made.in_blocks(columns, measured)]
+    trials = [*trials, dataclasses.replace(failed, protocol="predictions")]
+    return [made.untrained(run(*trials, config={"effort": exactly(3, Protocol("predictions"))}))]
+
+
+EXPORTED = Exported(
+    "torch.export 2.13.0",
+    843_820,
+    0.9,
+    [1, 32],
+    42_442,
+    "channels_last",
+    {"keras": "3.15.1"},
+    first_ns=24 * made.MS,
+)
 
 
 def noisy(trials: Sequence[Trial], *signals: Signal) -> list[Trial]:
@@ -410,8 +442,20 @@ def file_of_schema_5() -> Runs:
 
 
 MADE: Sequence[Callable[[], Runs]] = (
-    *(run_quick, run_one_round, run_published, run_calls, run_prediction_only, run_variants, run_devices),
-    *(run_environments, sweep, explain, versus, fastest, fastest_open, soak, warnings, failures, all_failed),
+    *(run_quick, run_one_round, run_published, run_calls, run_prediction_only, run_exported, run_variants),
+    *(
+        run_devices,
+        run_environments,
+        sweep,
+        explain,
+        versus,
+        fastest,
+        fastest_open,
+        soak,
+        warnings,
+        failures,
+        all_failed,
+    ),
     *(interrupted, resumed, merged, machines, file_of_schema_5),
 )
 RUNS: Mapping[str, Callable[[], Runs]] = {"run": steady} | {runs.__name__: runs for runs in MADE}

@@ -88,7 +88,7 @@ def _comparisons(
     # A baseline's code does not tell its kinds of layers.
     sensitive = {kind for parity in parities.values() for kind in parity.sensitive}
     allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
-    keras = [column for column in parities if not variants.has(column.options, "added")] or list(parities)
+    keras = [column for column in parities if variants.is_reference(column.options)] or list(parities)
     voices = {column: _voice(column) for column in parities}
     referring = list({voices[column]: column for column in reversed(keras)}.values())[::-1]  # the first of each
     least = min((allowed[column] for column in referring), default=None)

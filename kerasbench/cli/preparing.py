@@ -62,7 +62,7 @@ def doctor(events: bool, as_json: bool, **given: Any) -> int:
 
 
 def _diagnose(asked: "Settings", as_json: bool, show: Callable[[str], None]) -> int:
-    from kerasbench import backends, events
+    from kerasbench import backends, events, runtimes
     from kerasbench.contributing import missing
     from kerasbench.environments import interpreters
     from kerasbench.environments.doctor import Gravity, diagnose, gather
@@ -71,7 +71,7 @@ def _diagnose(asked: "Settings", as_json: bool, show: Callable[[str], None]) -> 
     from kerasbench.report.progress import ConsoleProgress, to_stderr
 
     names = parse.backend_names(asked.backends) or backends.names()
-    chosen = interpreters.find(asked.python, backends.names())
+    chosen = interpreters.find(asked.python, [*backends.names(), *runtimes.bare()])
     labelled = [env for env, source in chosen.sources.items() if env.label and source == interpreters.OPTION]
     if labelled:
         raise UsageError(f"doctor checks interpreters without a label: leave out {', '.join(map(str, labelled))}")
@@ -108,6 +108,7 @@ def new(file: Path) -> int:
 
 LABEL = "A label, such as keras-3.14: adds an environment for each backend, measured as `torch cpu @LABEL`."
 EXTRA = "Install this too, such as 'keras==3.14.*', or ./keras for a checkout. Can be repeated."
+RUNTIME = "onnxruntime or openvino: an environment of that alone, in which exported models are measured (--runtime)."
 INTERPRETER = "Python that creates the environment. Default: the one that runs kerasbench."
 
 
@@ -115,6 +116,7 @@ INTERPRETER = "Python that creates the environment. Default: the one that runs k
     CREATE,
     Option("--name LABEL", ENVIRONMENTS, LABEL, "label", default=""),
     Option("--with REQUIREMENT", ENVIRONMENTS, EXTRA, "extra", multiple=True),
+    Option("--runtime NAME", ENVIRONMENTS, RUNTIME, "names", multiple=True),
     Option("--cuda", ENVIRONMENTS, "Install CUDA builds. Default: if there is an NVIDIA GPU."),
     Option("--cpu", ENVIRONMENTS, "Install CPU builds. On Linux, PyTorch's is gigabytes smaller."),
     Option("--interpreter PATH", ENVIRONMENTS, INTERPRETER, default=sys.executable),
@@ -123,9 +125,12 @@ INTERPRETER = "Python that creates the environment. Default: the one that runs k
     Option("--locked", ENVIRONMENTS, "Install exactly the versions in the existing .lock file."),
     Option("--force", ENVIRONMENTS, "Replace an existing environment."),
 )
-def create(backends: Sequence[str], cuda: bool, cpu: bool, extra: Sequence[str], **given: Any) -> int:
+def create(
+    backends: Sequence[str], names: Sequence[str], cuda: bool, cpu: bool, extra: Sequence[str], **given: Any
+) -> int:
     """Create a virtual environment for each backend in .venvs/. Later runs use it."""
     from kerasbench import backends as known
+    from kerasbench import runtimes
     from kerasbench.environments import interpreters, venvs
     from kerasbench.plan import cases, parse
     from kerasbench.processes import questions
@@ -135,7 +140,8 @@ def create(backends: Sequence[str], cuda: bool, cpu: bool, extra: Sequence[str],
 
     if cuda and cpu:
         raise UsageError("--cuda and --cpu exclude each other: give one of them, or neither for what this machine has")
-    named = interpreters.find([], known.names()).named  # a file that cannot be used is found out before the downloads
+    # A file that cannot be used is found out before the downloads.
+    named = interpreters.find([], [*known.names(), *runtimes.bare()]).named
     venvs.naming()
     spec = venvs.EnvironmentSpec(gpu=cuda if cuda or cpu else None, extra=tuple(map(venvs.parse, extra)), **given)
     if spec.label:
@@ -145,7 +151,11 @@ def create(backends: Sequence[str], cuda: bool, cpu: bool, extra: Sequence[str],
         more = "--with, --cuda, --cpu and --constraint"
         raise UsageError(f"--locked installs what the .lock file lists: leave out {more}, or --locked")
     code = EXIT_OK
-    for backend in parse.backend_names(words("--backend", backends)) or known.names():
+    wanted = [parse.known("runtime", name, runtimes.bare()) for name in words("--runtime", names)]
+    if wanted and spec.label:
+        raise UsageError("--name is for environments of backends: leave it out with --runtime")
+    wanted = [*parse.backend_names(words("--backend", backends)), *wanted] or known.names()
+    for backend in wanted:
         environment = Environment(backend, spec.label)
         place = interpreters.FOLDER / str(environment)
         python = str(interpreters.inside(place.absolute()))
@@ -155,6 +165,9 @@ def create(backends: Sequence[str], cuda: bool, cpu: bool, extra: Sequence[str],
             print(f"{environment}: {place} already exists, skipped; use --force to rebuild it")
             continue
         file = venvs.remember(str(environment), python)
+        if backend in runtimes.bare():  # it has no devices to ask about
+            print(f"{backend}: {file} names it")
+            continue
         report = questions.probe(backend, python)
         if isinstance(report, ProbeReport):
             labelled = f" @{spec.label}" if spec.label else ""

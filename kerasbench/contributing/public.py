@@ -23,7 +23,7 @@ from kerasbench.host import Machine
 from kerasbench.modes import known
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import LABEL, Environment, Options
-from kerasbench.protocol.measurement import Batch, Compiler, Measurement, Parity, Published, Resolved, Samples
+from kerasbench.protocol.measurement import Batch, Compiler, Exported, Measurement, Parity, Published, Resolved, Samples
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import NOTHING
 from kerasbench.report.kinds import KINDS
@@ -35,7 +35,8 @@ MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios ha
 # Texts that stay: words of kerasbench and of backends, versions, names of parts, and what is renamed below.
 STAYS = """
     Batch.x Batch.y Carried.host Compiler.breaks Compiler.eager Counted.scenario Counted.workload Description.name
-    Description.title Description.text Description.source Description.kind Device.platform Device.name Failure.cause
+    Description.title Description.text Description.source Description.kind Device.platform Device.name Exported.exporter
+    Exported.image_data_format Exported.versions Failure.cause
     Failure.phase Generation.way Input.name Input.dtype Latency.way Machine.chip Machine.system Machine.architecture
     Machine.cores_by_kind Machine.gpus Machine.driver Machine.identifier MachineState.governors Measurement.fallbacks
     Parity.silenced Parity.sensitive Phase.name Proof.weights Proof.optimizer Proof.output Proof.runtime Protocol.kind
@@ -75,6 +76,10 @@ def _digest(*parts: str) -> str:
     return hashlib.sha256("\0".join([SALT, *parts]).encode()).hexdigest()
 
 
+def _without_builders(versions: Mapping[str, str]) -> dict[str, str]:
+    return {name: LOCAL.sub("", text) for name, text in versions.items()}
+
+
 def _summed(counts: dict[str, int]) -> dict[str, int]:
     return {LEFT_OUT: sum(counts.values())} if counts else {}
 
@@ -84,7 +89,10 @@ OTHER_WORDS: Mapping[type, Callable[[Any], Any]] = {
     Carried: lambda part: replace(part, host="another machine"),
     Failure: lambda part: replace(part, cause=f"its message was {LEFT_OUT}"),
     Compiler: lambda part: replace(part, breaks=_summed(part.breaks), eager=LEFT_OUT if part.eager else ""),
-    Resolved: lambda part: replace(part, versions={name: LOCAL.sub("", text) for name, text in part.versions.items()}),
+    Resolved: lambda part: replace(part, versions=_without_builders(part.versions)),
+    Exported: lambda part: replace(
+        part, exporter=LOCAL.sub("", part.exporter), versions=_without_builders(part.versions)
+    ),
     Published: lambda part: replace(
         part, history={name: log for name, log in part.history.items() if LOGS.match(name)}
     ),

@@ -33,8 +33,10 @@ class Interpreters:
     named: Mapping[Environment, str] = field(default_factory=dict)
     sources: Mapping[Environment, str] = field(default_factory=dict)
 
-    def of(self, environment: Environment) -> str:
-        return self.named.get(environment, sys.executable)
+    def of(self, environment: Environment, runtime: str = "") -> str:
+        """``runtime``: what needs no backend; the backend's interpreter may have it, if none is named for it."""
+        named = self.named.get(Environment(runtime)) if runtime else None
+        return named or self.named.get(environment, sys.executable)
 
     def source(self, environment: Environment) -> str:
         return self.sources.get(environment, "")

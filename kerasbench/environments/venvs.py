@@ -17,7 +17,7 @@ import tomlkit
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from kerasbench import __version__, backends
+from kerasbench import __version__, backends, runtimes
 from kerasbench.backends import Target, Version
 from kerasbench.environments import interpreters
 from kerasbench.errors import EnvironmentFailed, UsageError
@@ -27,7 +27,8 @@ from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Inventory
 
-KERAS = ("keras>=3.12", "numpy>=1.26")
+NUMPY = "numpy>=1.26"
+KERAS = ("keras>=3.12", NUMPY)
 CPU_BUILD = "+cpu"  # at the end of the version of torch's CPU build for Linux, which has an index of its own
 NEWEST_PYTHON = {"tensorflow": (3, 13)}  # where 2.21 ends; the others have wheels for each new one
 PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")  # one of them makes a folder a checkout that can be installed
@@ -49,7 +50,7 @@ class EnvironmentSpec:
 
 
 def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLDER) -> str:
-    """Make a backend's environment in ``folder``/NAME or ``folder``/NAME@LABEL and its lock beside it."""
+    """Make the environment of a backend, or of a runtime, in ``folder``/NAME or /NAME@LABEL, and its lock beside it."""
     place = folder / str(Environment(backend, spec.label))
     lock = Path(f"{place}.lock")
     if place.exists() and not spec.force:
@@ -65,7 +66,9 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLD
         options = ["--python", spec.interpreter, "--no-header", "--no-annotate", "--quiet", *constraints]
         options += _index(spec, spec.gpu is False)
         replaced = set(map(package, spec.extra))
-        usual = [*KERAS, *backends.get(backend).requirements(made_for)]
+        usual = [NUMPY, backend]
+        if backend not in runtimes.bare():
+            usual = [*KERAS, *backends.get(backend).requirements(made_for)]
         wanted = "\n".join([*(text for text in usual if package(text) not in replaced), *spec.extra])
         version, machine = ".".join(map(str, made_for.python)), f"{made_for.system} {made_for.architecture}"
         pins = f"# {place.name} by kerasbench {__version__}, Python {version}, {machine}\n"

@@ -29,10 +29,10 @@ def planner(mode: str) -> "Planner":
 
 def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[RunConfig | ResumeConfig, Interpreters]":
     """Raise KerasbenchError for what cannot be measured."""
-    from kerasbench import backends
+    from kerasbench import backends, runtimes
     from kerasbench.environments.interpreters import find
 
-    planned, chosen = planner(command), find(asked.python, backends.names())
+    planned, chosen = planner(command), find(asked.python, [*backends.names(), *runtimes.bare()])
     return planned.with_interpreters(planned.configured(asked), asked, chosen, on_event)
 
 

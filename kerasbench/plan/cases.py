@@ -224,7 +224,8 @@ def _crossed(
     for device, selected in itertools.product(devices, scenarios):
         if selected.workload.large and device.kind == CPU and not selected.named:
             continue
-        for options in choices.options(config, backend, device, selected, processors):
+        asked = choices.options(config, backend, device, selected, processors)
+        for options in [options for options in asked if variants.belong(options, backend)]:
             labelled = options.but(environment=environment.label or None)
             protocol = choices.protocol(config, options)
             case = Case(selected, backend, device, labelled, protocol, config.paired)

@@ -110,6 +110,16 @@ def options_of(asked: Settings) -> list[Options]:
     return list(dict.fromkeys([*plain, *added]))
 
 
+def require_exporters(options: Sequence[Options], backends: Sequence[str]) -> None:
+    """Raise UsageError for an exported model that none of these backends exports; none: all that there are."""
+    for choice in options if backends else ():
+        for variant, value in variants.chosen(choice):
+            wanted = variant.backends_of(value)
+            if not {*wanted} & {*backends}:
+                cause = f"--{variant.flag} {variant.word(value)} is exported from {' or '.join(wanted)}"
+                raise UsageError(f"{cause}, which --backend does not name: add it, or leave --backend out")
+
+
 def _values(variant: Variant[Any], words: Sequence[str]) -> list[Any]:
     if variant.words:
         return [variant.words[parse.known(f"value of --{variant.flag}", word, variant.words)] for word in words]

@@ -190,7 +190,8 @@ class Eta:
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 trial_s = sum(recent) / len(recent) if recent else guess_s
-                first = variants.has(case.options, "prepares") and not recent  # a process before them fills the caches
+                before = variants.has(case.options, "prepares") or variants.has(case.options, "exports")
+                first = before and not recent  # a process before them fills the caches, or exports
                 least_s += trial_s * (first + max(0, self._effort.min_rounds - had))
                 most_s += trial_s * (first + max(0, self._effort.max_rounds - had))
         return least_s, most_s

@@ -26,7 +26,7 @@ LAST_LINES = 40  # of what a child printed: a traceback
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a trial: a measurement or a failure, never both."""
+    """What became of a trial: a measurement or a failure, never both. Neither: it has exported a model."""
 
     phases: list[Phase]  # those that were reached
     wall_ns: int
@@ -95,6 +95,8 @@ def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: b
         phases = [spawn, *phases, Phase("exit", phases[-1].end_ns, ended.spawned_ns + ended.wall_ns)]
     outcome = Outcome(phases, ended.wall_ns, started_alone=started_alone, had_turn=had_turn)
     answer = Message() if received.answer is None or ended.broke_protocol else received.answer
+    if answer.exported is not None:
+        return outcome
     if answer.measurement is None:
         failure = answer.failure or failure_of(ended, received.begun, limits)
         return replace(outcome, failure=failure)

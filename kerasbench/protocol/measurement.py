@@ -276,6 +276,20 @@ class Compiler:
 
 
 @dataclass(frozen=True)
+class Exported:
+    """A model that a runtime predicts from, as the process says that has exported it."""
+
+    exporter: str  # what has really made it, with its version
+    bytes: int  # of the largest batch's program, with the weights
+    seconds: float  # that exporting has taken, for all sizes of batches
+    batches: list[int]  # of which there is a program each, with static shapes
+    parameters: int
+    image_data_format: str
+    versions: dict[str, str]
+    first_ns: int | None = None  # the first call, of one sample; the measuring process adds it
+
+
+@dataclass(frozen=True)
 class Usage:
     """What the process used while steps were measured, in its own turns."""
 
@@ -311,6 +325,7 @@ class Measurement:
     generations: list[Generation] = field(default_factory=list)  # of models that write texts
     builds: Samples | None = None  # each counts models that were built; None: that was not measured
     vanishing: float | None = None  # the share of first moments that a long training makes subnormal; None: not asked
+    exported: Exported | None = None  # None: a Keras model predicted, or its baseline
 
     @property
     def slices(self) -> Samples:

@@ -6,7 +6,7 @@ from enum import StrEnum
 
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.descriptions import Description
-from kerasbench.protocol.measurement import Measurement, Slice
+from kerasbench.protocol.measurement import Exported, Measurement, Slice
 
 EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
 FIRST_STEP, FIRST_PREDICTION, FIRST_CALL = COMPILES = ("first step", "first prediction", "first call")
@@ -91,6 +91,7 @@ class Message:
     phase: Phase | None = None  # one that is over
     begun: str | None = None  # the name of the next phase
     measurement: Measurement | None = None
+    exported: Exported | None = None
     failure: Failure | None = None
     descriptions: list[Description] | None = None
     fetched: str | None = None

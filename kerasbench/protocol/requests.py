@@ -59,7 +59,7 @@ def fitting(name: str) -> str:
 
 
 DataKind = Literal["synthetic", "real"]
-ProtocolKind = Literal["steady", "published", "sweep", "calls", "builds"]
+ProtocolKind = Literal["steady", "published", "sweep", "calls", "builds", "predictions"]
 MIN_STEPS_FOR_SLICES = 8  # in shorter epochs the epochs themselves are counted
 
 
@@ -151,7 +151,8 @@ class TrialRequest:
     options: Options = DEFAULT_OPTIONS
     baseline_hash: str = ""  # of the baseline's file, if the baseline is asked for
     model_config: ModelConfig = NOTHING
-    caches: str = ""  # a folder with what earlier processes have compiled; empty: its own, in which there is nothing
+    # A folder with what earlier processes have compiled or exported; empty: its own, in which there is nothing.
+    caches: str = ""
     fills_caches: bool = False  # it is there to leave something in them, and its figures are not kept
     card: str = ""  # UUID of its NVIDIA card; empty: it is on none, or the driver does not tell
     # Processes that were on its NVIDIA card before the block, by the driver's numbers; None: it does not tell.

@@ -76,12 +76,13 @@ class Agenda:
 
 TRAINED = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}
 CALLED = dict.fromkeys((ONE, BATCH, ALL, *CALLS, *GENERATIONS), 1.0)
-UNTRAINED = Agenda("untrained", {ONE: 0.3, BATCH: 0.4, ALL: 0.3}, trains=False)
+UNTRAINED = Agenda("predictions", {ONE: 0.3, BATCH: 0.4, ALL: 0.3}, trains=False)
 _AGENDAS = (
     Agenda("steady", TRAINED, usual=True),  # steps, and what an epoch costs beyond them
     Agenda("published", TRAINED, in_full=True, timeout_s=7200.0),
     Agenda("sweep", {TRAIN: 1.0}, predicts=False, sized=True),
     Agenda("calls", CALLED, trains=False),  # predicts in every way
+    UNTRAINED,
     Agenda("builds", {BUILD: 1.0}, trains=False, predicts=False),  # makes the model again and again
 )
 AGENDAS: Mapping[str, Agenda] = {agenda.name: agenda for agenda in _AGENDAS}

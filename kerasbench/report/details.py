@@ -20,6 +20,7 @@ from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Word
 from kerasbench.report.words import as_given, listed, multiple, names, percent, span, three_digits, times, with_range
 from kerasbench.results.merge import Merged
 from kerasbench.results.run import Run
+from kerasbench.runtimes import SAME_OUTPUT
 from kerasbench.text import blanked, count, printable
 
 SHORT = 12  # characters of a commit
@@ -141,6 +142,27 @@ def calls(findings: Findings) -> Section | None:
     ]
     metrics = [f"{called}_p50_ms" for called in CALLED] + ["compiled_call_first_ms"]
     return metric_table(findings.plain, "Ways to predict (medians)", metrics, notes)
+
+
+OF_EXPORTED = ("exported_mib", "export_s", "load_ms", "loaded_first_ms", "peak_rss_mib")
+
+
+def exported(findings: Findings) -> Section | None:
+    """Return what it takes to have exported models, beside what they need for a call."""
+    called, rows = names(findings.plain.columns), []
+    for row, _ in ordered(findings.plain):
+        for column, case in row.cases.items():
+            by = next((m.exported.exporter for _, m in case.trials if m.exported), "")
+            estimates = [case.estimate(name) for name in OF_EXPORTED]
+            cells = [Cell(three_digits(known.value), known.value) if known else EMPTY for known in estimates]
+            rows += [[*texts(row.label, called[column], by), *cells]] if by else []
+    headers = [f"{BY_NAME[name].title} ({BY_NAME[name].unit})" for name in OF_EXPORTED[:-1]] + ["Peak memory (MiB)"]
+    table = Table(["workload", "exported model", "made by", *headers], rows)
+    notes = [
+        "One process exports, another loads and measures, without Keras. Each size of batch has a program of its own, "
+        f"with static shapes. Outputs are those of the Keras model, within {SAME_OUTPUT:g} of the largest."
+    ]
+    return Section("What was exported", table=table, notes=notes) if rows else None
 
 
 def published_epochs(findings: Findings) -> Section | None:

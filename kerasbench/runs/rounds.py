@@ -52,7 +52,7 @@ class Rounds:
     earlier: Run | None = None  # the run that this one goes on with, with those of its trials that count
     history: History = field(default_factory=History)
     planner: Planner = field(default_factory=Planner)
-    interpreter: Callable[[Environment], str] = lambda environment: ""
+    interpreter: Callable[[Environment, str], str] = lambda environment, runtime: ""
     _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
     _folders: ExitStack = field(default_factory=ExitStack)
 
@@ -138,9 +138,12 @@ class Rounds:
 
     def _measure_row(self, row: OpenRow, index: int) -> None:
         """Measure a row in as few blocks as memory allows, each with a column of an earlier one; at last one by one."""
-        for case in [case for case in row.alive if variants.has(case.options, "prepares")]:
-            if case.key not in self._caches:
-                self._fill_caches(row, case, index)
+        for case in [*row.alive]:
+            exports = variants.has(case.options, "exports")
+            if case.key not in self._caches and (exports or variants.has(case.options, "prepares")):
+                does = "exports the model" if exports else "fills the caches"
+                self.on_event(events.Notice(f"{case.label}: a first process {does}"))
+                self._prepare(row, case, index)
         left, reference, together = list(row.alive), list[Case](), True
         while left:
             beside = [case for case in left if together and case.key not in row.crowded]
@@ -170,11 +173,10 @@ class Rounds:
     def _is_known(self, row: OpenRow, priors: Priors, metric: str) -> bool:
         return all(known.is_enough for known in self._look(row, priors, metric).values())
 
-    def _fill_caches(self, row: OpenRow, case: Case, index: int) -> None:
-        """Have a process of its own compile what the case's trials will find; where it fails, so has the case."""
+    def _prepare(self, row: OpenRow, case: Case, index: int) -> None:
+        """Have a process compile or export what the case's trials will find; where it fails, so has the case."""
         self._caches[case.key] = self._folders.enter_context(scratch_folder())
-        self.on_event(events.Notice(f"{case.label}: a first process fills the caches"))
-        member = self._member(row, case)
+        member = self._member(row, case, exports=True)
         briefly = replace(
             member.request.protocol, slice_ns=1, warmup_min_ns=0, warmup_max_ns=0, predict_warmup_ns=0, repeats=False
         )
@@ -280,7 +282,7 @@ class Rounds:
             self.on_event(events.StepsKnown(columns, time.monotonic() - began_s, left_s))
         return sized
 
-    def _member(self, row: OpenRow, case: Case) -> BlockMember:
+    def _member(self, row: OpenRow, case: Case, exports: bool = False) -> BlockMember:
         config, entry, known = self.planned.config, case.selected.entry, row.known[case.key]
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and is_saved(entry.file) and not entry.model_config.trust:
@@ -291,7 +293,8 @@ class Rounds:
         request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
         card, neighbours = machine.card_now(case.device)
         request = replace(request, card=card, neighbours=neighbours)
-        return BlockMember(self.interpreter(case.column.environment), request, limits, case.label)
+        python = self.interpreter(case.column.environment, "" if exports else variants.interpreter(case.options))
+        return BlockMember(python, request, limits, case.label)
 
     def _odd(self, row: OpenRow, index: int) -> list[Trial]:
         return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]

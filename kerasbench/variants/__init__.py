@@ -36,7 +36,9 @@ def chosen(options: Options) -> Iterator[tuple[Variant[Any], Any]]:
         yield BY_NAME[name], value
 
 
-def has(options: Options, trait: Literal["added", "explains", "keeps_memory", "prepares", "replaces"]) -> bool:
+def has(
+    options: Options, trait: Literal["added", "explains", "exports", "keeps_memory", "prepares", "replaces"]
+) -> bool:
     return any(getattr(variant, trait) for variant, _ in chosen(options))
 
 
@@ -58,7 +60,23 @@ def without(column: Column) -> Column:
 def runner(options: Options) -> type[Runner]:
     from kerasbench.runners.keras import KerasRunner
 
-    return next((variant.runner() for variant, _ in chosen(options) if variant.replaces), KerasRunner)
+    others = (variant.runner(value) for variant, value in chosen(options) if variant.replaces or variant.exports)
+    return next(others, KerasRunner)
+
+
+def is_reference(options: Options) -> bool:
+    """Tell whether others are held against what the column computes: it is of the Keras model itself, as it is."""
+    return not (has(options, "added") or has(options, "exports"))
+
+
+def belong(options: Options, backend: str) -> bool:
+    """Tell whether a backend can have these at all: where not, there is no case."""
+    return all(backend in variant.backends_of(value) for variant, value in chosen(options))
+
+
+def interpreter(options: Options) -> str:
+    """Return whose interpreter measures, where that is not the backend's."""
+    return next((name for variant, value in chosen(options) if (name := variant.interpreter(value))), "")
 
 
 def pinned(options: Options) -> int | None:

@@ -9,7 +9,8 @@ class Native(Variant[bool]):
     help = "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?"
     added, replaces = True, True
     files = ("runners/baseline.py", "native/__init__.py", "native/{backend}.py")
-    drops = ("layout", "steps_per_execution", "unrolled_steps")  # its loop and its layout are its own
+    # Its loop and its layout are its own, and it is not exported.
+    drops = ("layout", "steps_per_execution", "unrolled_steps", "runtime")
     beside = Beside(
         "What does Keras cost?",
         ("steady_step_ms", "epoch_s"),
@@ -24,7 +25,7 @@ class Native(Variant[bool]):
     def said(self, value: bool, backend: str) -> str:
         return "without Keras"
 
-    def runner(self) -> type[Runner]:
+    def runner(self, value: bool) -> type[Runner]:
         from kerasbench.runners.baseline import BaselineRunner
 
         return BaselineRunner

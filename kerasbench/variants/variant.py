@@ -4,6 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args
 
+from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.names import COLUMNS, RUN, TABLES, WHAT
 from kerasbench.protocol.columns import Device, Options, Value
@@ -92,6 +93,7 @@ class Variant(Generic[V]):
     drops: ClassVar[tuple[str, ...]] = ()  # what such an added column has not
     repeats: ClassVar[bool] = False  # it computes what the column without it does, to the last digit
     replaces: ClassVar[bool] = False  # a file of its own is measured in place of the Keras model
+    exports: ClassVar[bool] = False  # so is what a process before the first trial leaves in a folder
     # It is about the first step alone, for which a process before the first trial leaves something in a folder. Where
     # it cannot be had, a warning says so, and there is no row.
     prepares: ClassVar[bool] = False
@@ -172,8 +174,16 @@ class Variant(Generic[V]):
         """Return how many steps of a new process may be compiled anew."""
         return 1
 
-    def runner(self) -> type[Runner]:
-        """In the child, where it ``replaces`` the Keras model: what runs instead."""
+    def backends_of(self, value: V) -> Collection[str]:
+        """Return the backends that can have it; with others there is no column, and no row that says so."""
+        return backends.names()
+
+    def interpreter(self, value: V) -> str:
+        """Return by which name of ``--python`` it is measured, where that is not its backend's."""
+        return ""
+
+    def runner(self, value: V) -> type[Runner]:
+        """Where something else runs in the place of the Keras model: what."""
         raise NotImplementedError
 
     def before_import(self, value: V) -> None:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from importlib import metadata, util
 from typing import Any, NoReturn
 
-from kerasbench import backends
+from kerasbench import backends, variants
 from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
 from kerasbench.protocol.columns import CPU, Device
@@ -56,10 +56,18 @@ def _answer(request: Request, pipe: Pipe) -> Message:
         case requests.ProbeRequest():
             with pipe.phase("import"):
                 return Message(probe=probe(request))
+        case requests.TrialRequest(fills_caches=True) if variants.has(request.options, "exports"):
+            from kerasbench.worker.exported import export
+
+            return Message(exported=export(request, pipe))
         case requests.TrialRequest():
             from kerasbench.worker.trial import run_trial
 
             return Message(measurement=run_trial(request, pipe))
+    return _described(request, pipe)
+
+
+def _described(request: Request, pipe: Pipe) -> Message:
     from kerasbench.worker import describe
 
     answers: dict[type[Request], tuple[str, str, Callable[[Any], Any]]] = {

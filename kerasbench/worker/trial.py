@@ -1,32 +1,31 @@
 """One trial: ``begin`` makes the model; then come the phases that ``phases_of`` chooses, in the order given there."""
 
 import dataclasses
-import importlib
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
 from typing import Any, Literal
 
 from kerasbench import backends, variants
 from kerasbench.protocol import measurement, stages
-from kerasbench.protocol.columns import CPU, GPU, Size
+from kerasbench.protocol.columns import CPU, GPU
 from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Training, Turn, Usage
-from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Failure, Message, TrialFailure
+from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
 from kerasbench.runners import Runner
-from kerasbench.runners.feed import Feed, prepare, prepare_sized
 from kerasbench.runners.inputs import describe
 from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
-from kerasbench.scenario import Workload, require_unchanged
+from kerasbench.runtimes import Runtime
+from kerasbench.scenario import Workload
 from kerasbench.worker import checks, predict, train
+from kerasbench.worker.build import built, explained
 from kerasbench.worker.caches import CacheReads
 from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, UNHURRIED_NS, Ask, Pace, SliceClock
+from kerasbench.worker.exported import loaded
 from kerasbench.worker.failure import own_step, refuse_other_frameworks
 from kerasbench.worker.parts import measure_parts
 from kerasbench.worker.pipe import Pipe
-from kerasbench.worker.resolve import resolve
 from kerasbench.worker.usage import Meter, card_share_reader, counters_reader, peak_rss_bytes
 
 SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills one by itself, whatever its hiccups
@@ -69,6 +68,7 @@ class Bench:
     compiler: measurement.Compiler | None = None
     builds: Samples | None = None
     vanishing: float | None = None
+    exported: measurement.Exported | None = None
 
     def _programs(self) -> int:
         compiler = self.runner.compiler()
@@ -145,70 +145,14 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
     return measurement_of(trial)
 
 
-def adjust(request: TrialRequest, model: Any) -> None:
-    """Set on a Keras model what was chosen; raise TrialFailure where that cannot be."""
-    for variant, value in variants.chosen(request.options):
-        if refused := variant.on_model(value, model, request.backend):
-            raise TrialFailure(Failure(Code.UNSUPPORTED, *refused))
-
-
-def remake(request: TrialRequest, model: Any, feed: Feed) -> tuple[Any, Feed]:
-    for variant, value in variants.chosen(request.options):
-        model, feed = variant.remade(value, model, feed)
-    return model, feed
-
-
-@contextmanager
-def explained(request: TrialRequest) -> Iterator[None]:
-    try:
-        yield
-    except Exception as error:
-        for variant, value in variants.chosen(request.options):
-            if refused := variant.explained(value, error):
-                raise TrialFailure(Failure(Code.UNSUPPORTED, *refused)) from error
-        raise
-
-
 def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
-    """Import the backend, take the device, load the scenario, draw its rows, build what runs."""
+    """Have what runs: a model that is built here, or one that another child has exported."""
     refuse_other_frameworks(request.backend)
-    backend = backends.get(request.backend)
-    runner = variants.runner(request.options)(backend, request, partial(adjust, request), partial(remake, request))
-    cache = CacheReads(request.caches, backend.CACHED)
-    with pipe.phase("import"):
-        importlib.import_module(backend.PACKAGE)
-    runner.load(pipe.phase)
-    with pipe.phase("device"):
-        backend.configure(request.device)
-        if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.lasts:
-            backend.flush_subnormals()  # a long block shows what a long training is like without
-        pipe.peak_device_bytes = lambda: backend.device_bytes(request.device, peak=True)
-        for variant, value in variants.chosen(request.options):
-            variant.apply(value, backend, request.device)
-        runner.wake()
-    with pipe.phase("scenario"):
-        file = Path(request.file)
-        require_unchanged(file, request.file_hash, request.model_config)
-        resolved = resolve(file, request.model_config)
-        scenario = resolved.scenario
-        if request.protocol.needs_training and not (scenario.trains and runner.trains):
-            cause = f"{request.scenario} is not trained, and training steps were to be measured"
-            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again"))
-        workload = scenario.workload(request.workload)
-    if resolved.load is not None:
-        with pipe.phase("load"):
-            resolved.load()
-        with pipe.phase("look"):  # what a model takes is known once it is loaded
-            resolved.look()
-    with pipe.phase("data"):
-        size = request.options.size or Size(variants.batch(request.options))
-        if size == Size():
-            feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
-        else:
-            feed = prepare_sized(scenario, workload, size, request.seed, request.data)
-    with pipe.phase("build"), explained(request):
-        runner.build(scenario, feed)
-    return Bench(request, pipe, runner, meter, cache, sizes=request.protocol.sizes)
+    cache = CacheReads(request.caches, backends.get(request.backend).CACHED)
+    kind = variants.runner(request.options)
+    runner = loaded(kind, request, pipe) if issubclass(kind, Runtime) else built(kind, request, pipe)
+    exported = runner.exported if isinstance(runner, Runtime) else None
+    return Bench(request, pipe, runner, meter, cache, sizes=request.protocol.sizes, exported=exported)
 
 
 def first_prediction(trial: Bench) -> None:

@@ -55,6 +55,16 @@ def test_env_create_makes_each_backend_s_environment_and_names_it(
     assert out == f"jax 0.10.2 sees cpu; {file} names it\n" * len(names)
 
 
+def test_env_create_makes_an_environment_of_a_runtime_alone(shell: Shell, asked: Environments) -> None:
+    out, file = shell.out("env", "create", "--runtime", "openvino"), Path("kerasbench.toml").absolute()
+    assert asked == [("openvino", EnvironmentSpec())]
+    assert out == f"openvino: {file} names it\n"
+    assert file.read_text() == '[python]\nopenvino = "/made/openvino/python"\n'
+    named = interpreters.find([], ["jax", "openvino"])
+    assert named.of(Environment("jax"), "openvino") == "/made/openvino/python"
+    assert named.of(Environment("jax"), "onnxruntime") == named.of(Environment("jax")) == sys.executable
+
+
 def test_env_create_makes_a_further_environment_with_a_label(shell: Shell, asked: Environments) -> None:
     checkout, file = Path("keras").absolute(), Path("kerasbench.toml").absolute()
     checkout.mkdir()
@@ -87,6 +97,8 @@ def test_env_create_names_an_environment_that_no_file_names(shell: Shell, asked:
     ("file", "arguments", "complaint"),
     [
         ("", "--cuda --cpu", "exclude each other"),
+        ("", "--runtime pt2", "unknown runtime 'pt2'"),
+        ("", "--runtime openvino --name old", "--name is for environments of backends"),
         ("", "--with ./gone", "./gone: neither a checkout"),
         *(
             ("", f"{choice} --locked", "and --constraint, or --locked")

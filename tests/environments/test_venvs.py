@@ -57,6 +57,11 @@ class Uv:
         return self.pins if "compile" in arguments else ""
 
 
+def test_an_environment_of_a_runtime_has_numpy_and_that_alone(tool: Uv, tmp_path: Path) -> None:
+    venvs.create("openvino", EnvironmentSpec(), tmp_path)
+    assert tool.inputs[0] == ["numpy>=1.26", "openvino"]
+
+
 @pytest.fixture
 def tool(monkeypatch: pytest.MonkeyPatch) -> Uv:
     tool = Uv()

@@ -13,7 +13,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import Protocol
-from kerasbench.results.run import DEFAULT, MAX_COLUMNS, SWEEP, Effort, RunConfig
+from kerasbench.results.run import DEFAULT, MAX_COLUMNS, SWEEP, Effort, RunConfig, exactly
 from kerasbench.variants import malloc
 from tests import made
 
@@ -36,6 +36,11 @@ BOTH, WITHOUT_JAX = probes(torch=TORCH, jax=JAX), probes(torch=TORCH, jax=GONE)
 CARDS = [dataclasses.replace(CUDA, index=index) for index in range(3)]
 BOX = probes(torch=dataclasses.replace(TORCH, devices=[made.CPU, *CARDS, Device("cuda", 3, "NVIDIA L4")]))
 WARM = {"devices": ["cpu"], "options": [Options(), Options(warm_cache=True)]}
+EXPORTED: dict[str, Any] = {
+    "devices": ["cpu"],
+    "options": [Options(runtime=runtime) for runtime in (None, "pt2", "jax_export", "saved_model")],
+    "effort": exactly(1, Protocol("predictions")),
+}
 VERSIONS = probes(torch_old=TORCH, torch_new=NEWER, jax=JAX)
 HALF_GONE = probes(torch_old=TORCH, torch_new=GONE, jax_old=GONE, jax_new=GONE)
 OLD_BLIND, NEW_BLIND = probes(torch_old=BLIND, torch_new=TORCH, jax_old=JAX), probes(torch_old=TORCH, torch_new=BLIND)
@@ -92,6 +97,8 @@ def test_more_columns_than_a_file_may_have_are_refused_before_they_are_measured(
         (HALF_GONE, ON_CPU | {"interpreters": list(HALF_GONE)}, "torch cpu @old", "torch cpu @new", GONE.cause),
         (HALF_GONE, PAIRED, "torch cpu @old, torch gpu @old", "torch cpu @new, torch gpu @new", GONE.cause),
         (HALF_GONE, ON_CPU | ALL, "torch cpu @old", "torch cpu @new, jax cpu @old, jax cpu @new", GONE.cause),
+        # An exported model has a case of the backends that export it alone.
+        (BOTH, EXPORTED, "torch cpu, torch cpu runtime=pt2, jax cpu, jax cpu runtime=jax_export", "", ""),
         (TORCH_ALONE, {"chosen": [LARGE]}, "torch gpu", "", ""),
         (TORCH_ALONE, {"chosen": [dataclasses.replace(LARGE, named=True)]}, "torch cpu, torch gpu", "", ""),
     ],

@@ -84,6 +84,9 @@ def test_settings_are_what_a_run_is_configured_by(said: Asked, asked: RunConfig)
         ),
         ("run", Asked(choices={"warm_cache": [""]}, quick=True), "about the first step, which --quick does not"),
         ("run", Asked(choices={"warm_cache": [""]}, protocol="published"), "which --protocol published does not"),
+        ("run", Asked(choices={"runtime": ["pt2"]}, protocol="published"), "--runtime measures predictions"),
+        ("run", Asked(choices={"runtime": ["pt2"]}, backends=["jax"]), "--runtime pt2 is exported from torch, which"),
+        ("run", Asked(choices={"runtime": ["pt3"]}), "did you mean 'pt2'"),
     ],
 )
 def test_what_means_nothing_is_refused(mode: str, said: Settings, complaint: str) -> None:
@@ -104,6 +107,19 @@ def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     for other in ("nope", "nope@old", "@", "jax.x"):  # of an interrupted run, whose file may be anybody's
         with pytest.raises(UsageError, match="unknown backend"):
             configure.validated(RunConfig(environments=["torch@old", other]))
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "protocol", "measured"),
+    [
+        (["keras"], "steady", "steady"),
+        (["keras", "pt2"], "steady", "predictions"),
+        (["pt2"], "calls", "calls"),
+        ([], "predictions", "predictions"),
+    ],
+)
+def test_exported_models_are_measured_by_their_predictions(runtimes: list[str], protocol: str, measured: str) -> None:
+    assert run(Asked(choices={"runtime": runtimes}, protocol=protocol)).effort.protocol.kind == measured
 
 
 EXECUTIONS = ["1", "8"]

@@ -21,7 +21,7 @@ from kerasbench.runners import Hooks, keras
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import Scenario, ScenarioError, Workload
-from kerasbench.worker.trial import adjust
+from kerasbench.worker.build import adjust
 
 CPU, CUDA = Device("cpu"), Device("cuda")
 WORKLOAD = Workload(train=8, parameters=10)  # which stands for that of its scenario

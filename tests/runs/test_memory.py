@@ -163,7 +163,7 @@ def test_trials_leave_no_descriptor_no_thread_and_no_memory_behind(store: Store,
         effort=exactly(count // len(cases)),
         events=ConsoleProgress(Console(file=io.StringIO())),
         monitor=MachineMonitor(look=lambda sample_s: made.state()),
-        interpreter=lambda backend: str(tmp_path / "python"),
+        interpreter=lambda backend, runtime: str(tmp_path / "python"),
     )
     assert [trial.failure for trial in record.trials] == [None] * count
     settled = int(SETTLED * len(held))

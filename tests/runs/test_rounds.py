@@ -207,7 +207,7 @@ def test_later_trials_of_a_case_are_limited_by_its_first_unless_a_limit_was_aske
 
 def test_a_block_has_its_interpreters_and_rules_and_a_quota_recovers_between_turns(store: Store) -> None:
     worker, state = FakeWorker(), made.state(quota_cores=0.5)
-    run(store, worker, effort=ONCE, interpreter=lambda backend: f"/{backend}/python", state=state)
+    run(store, worker, effort=ONCE, interpreter=lambda backend, runtime: f"/{backend}/python", state=state)
     assert [member.python for member in worker.entrants] == ["/torch/python", "/jax/python"]
     assert worker.rules.rest_s == turns.QUOTA_PERIOD_S
     assert all(sorted(order) == [0, 1] for order in islice(worker.rules.orders(2), 9))

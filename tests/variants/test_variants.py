@@ -9,6 +9,7 @@ from kerasbench import backends
 from kerasbench.plan import cases
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import RunConfig
 from kerasbench.variants import BY_NAME, chosen, of_file, unrepeated
 from tests import made
@@ -46,6 +47,8 @@ TWO_BUSY = Usage(20, 10)
         (Options(warm_cache=True), {"cached": 3}, []),
         (Options(warm_cache=True), {}, ["--warm-cache"]),
         (Options(warm_cache=True), {"cached": None}, []),
+        (Options(runtime="pt2"), {}, []),
+        (Options(runtime="pt2"), {"compute_dtypes": ["bfloat16"]}, ["--runtime"]),
     ],
 )
 def test_what_was_asked_for_and_what_came(asked: Options, different: dict[str, Any], names: list[str]) -> None:
@@ -84,6 +87,30 @@ NOTHING_COMPILED = "torch compiles nothing without --jit on, so it leaves no cac
 )
 def test_what_a_backend_cannot_do_is_refused(name: str, device: Device, options: Options, cause: str) -> None:
     failure = cases.unsupported(cases.Case(made.selected(), name, device, options), RunConfig(), 2)
+    assert (failure.cause if failure else "") == cause
+
+
+@pytest.mark.parametrize(
+    ("device", "kind", "options", "cause"),
+    [
+        (CPU, "predictions", Options(runtime="pt2", threads=1), ""),
+        (CPU, "calls", Options(runtime="pt2", dtype="float32"), ""),
+        (CUDA, "predictions", Options(runtime="pt2"), "exported models are measured on the CPU alone"),
+        (CPU, "steady", Options(runtime="pt2"), "an exported model only predicts"),
+        *(
+            (
+                CPU,
+                "predictions",
+                options,
+                "an exported model computes in float32, as it was written, and is compiled as its runtime does",
+            )
+            for options in (Options(runtime="pt2", jit=False), Options(runtime="pt2", dtype="mixed_bfloat16"))
+        ),
+    ],
+)
+def test_what_an_exported_model_cannot_have(device: Device, kind: Any, options: Options, cause: str) -> None:
+    case = cases.Case(made.selected(), "torch", device, options, Protocol(kind))
+    failure = cases.unsupported(case, RunConfig(), 2)
     assert (failure.cause if failure else "") == cause
 
 

@@ -13,17 +13,19 @@ from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, TRIES, As
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Case, Plan, facts
 from kerasbench.plan.catalog import Selected
+from kerasbench.plan.duration import TYPICAL_START_S, typical_trial_s
 from kerasbench.protocol.columns import DEFAULT, GPU, CaseKey, Device, Options
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import counts_epochs
 from kerasbench.protocol.stages import BATCH, ONE, TRAIN
+from kerasbench.report.words import seconds
 from kerasbench.results.run import MAX_ROUNDS, QUICK, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Portion
 from kerasbench.runs.stopping import StopReason
-from kerasbench.text import percent, whole_gib
+from kerasbench.text import count, percent, whole_gib
 from kerasbench.variants.variant import CaseFacts
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
@@ -44,7 +46,7 @@ class Plans(Planner):
         margin = parse.share(asked.margin, "--within")
         if margin == 0:
             raise UsageError(f"--within must be above 0%, for example 5%; you gave {asked.margin}.")
-        config = configure.configured(asked, "steady", [DEFAULT])
+        config = configure.configured(asked, "steady", configure.options_of(asked))
         if asked.rounds is not None and asked.rounds > MAX_ROUNDS:
             raise UsageError(f"--rounds of a race takes at most {MAX_ROUNDS} rounds, not {asked.rounds}")
         trains, varies_batch = purpose == "train", race.varies_batch(tries)
@@ -53,6 +55,11 @@ class Plans(Planner):
             instead = ", or give --batch-size" if varies_batch else ""
             raise UsageError(f"--try {unfit[0]} is for training; leave out --for {purpose}{instead}")
         protocol = dataclasses.replace(LOOK, epochs=trains and not varies_batch, predicts=not trains)
+        if exporting := {variant.flag for variant in variants.ALL if variant.exports} & {*tries, *asked.choices}:
+            if trains:
+                raise UsageError(f"--{exporting.pop()}: exported models only predict; add --for predict or predict-one")
+            configure.require_exporters(config.options, config.backends)
+            protocol = dataclasses.replace(protocol, kind="predictions")
         most_rounds = asked.rounds or EFFORT.max_rounds
         effort = dataclasses.replace(EFFORT, max_rounds=most_rounds, budget_s=config.effort.budget_s, protocol=protocol)
         baseline = default_backend()
@@ -65,11 +72,12 @@ class Plans(Planner):
     ) -> list[Options]:
         if self.refusal(config, selected):
             return [DEFAULT]
-        asked, case = MODE.asked(config), Case(selected, backend, device)
+        asked, case = MODE.asked(config), Case(selected, backend, device, protocol=config.effort.protocol)
         known = facts(case, processors)
         if asked.purpose != "train":  # what is about training has no candidates then
             known = known._replace(workload=dataclasses.replace(known.workload, steps=0))
-        return candidates(asked, known)
+        tried = candidates(asked, known)
+        return list(dict.fromkeys([*tried, *config.options]))
 
     def devices(self, config: RunConfig, devices: list[Device]) -> list[Device]:
         if "device" in MODE.asked(config).tries or config.devices:
@@ -87,10 +95,16 @@ class Plans(Planner):
 
     def announce(self, planned: Plan) -> list[str]:
         memory, margin = whole_gib(planned.machine.memory_bytes), MODE.asked(planned.config).margin
-        return [
+        lines = [
             f"as many run side by side as fit into the free part of {memory} of memory",
             f"candidates that cannot come within {percent(margin)} of the fastest are dropped",
         ]
+        exported = [case for case in planned.cases if variants.has(case.options, "exports")]
+        if exported:  # a process exports each before its first trial
+            longer = seconds(sum(typical_trial_s(case) + TYPICAL_START_S for case in exported))
+            of_all = f"{count(len(exported), 'exported model')} among {len(planned.cases)} candidates"
+            lines.append(f"{of_all}: with these the first round takes about {longer} longer")
+        return lines
 
     def stage(self, config: RunConfig, workload: WorkloadDescription) -> str:
         purpose = MODE.asked(config).purpose

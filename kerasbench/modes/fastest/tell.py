@@ -138,7 +138,7 @@ def to_write(column: Column, race: Race) -> list[str]:
     compiled = ", ".join(text for place, text in more if place == COMPILE)
     lines += [text for place, text in more if place < COMPILE]
     lines += [f"model.compile(..., {compiled})"] if compiled else []
-    return [*lines, *(text for place, text in more if place > COMPILE)]
+    return [*lines, *(line for place, text in more if place > COMPILE for line in text.splitlines())]
 
 
 def _chart(race: Race, title: str) -> BarChart:

@@ -7,7 +7,7 @@ from kerasbench.names import WHAT
 from kerasbench.protocol.requests import ProtocolKind
 from kerasbench.settings import ELSEWHERE, EVERY, ROUNDS, Settings, option
 
-PROTOCOLS: tuple[ProtocolKind, ...] = ("steady", "published", "calls")
+PROTOCOLS: tuple[ProtocolKind, ...] = ("steady", "published", "calls", "predictions")
 
 
 @dataclass(frozen=True)
@@ -17,7 +17,8 @@ class Asked(Settings):
     # fmt: off
     protocol: str = option("steady", "--protocol KIND", WHAT,
         "steady (default): seconds per trial. published: every published epoch, one round. calls: no training, but "
-        "model(x) eager and compiled, predict_on_batch, predict, and tokens that language models generate.",
+        "model(x) eager and compiled, predict_on_batch, predict, and tokens that language models generate. "
+        "predictions: predict_on_batch and predict alone.",
         PROTOCOLS)
     # fmt: on
 

@@ -1,11 +1,14 @@
 """A plain run, or the rest of one that was interrupted."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from kerasbench import variants
 from kerasbench.errors import UsageError
 from kerasbench.modes.run import PROTOCOLS, Asked
 from kerasbench.plan import catalog, configure, parse
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.requests import ProtocolKind
 from kerasbench.protocol.stages import AGENDAS
 from kerasbench.results.run import ResumeConfig, RunConfig
 from kerasbench.runs.planner import Planner
@@ -36,4 +39,15 @@ def run(asked: Asked) -> RunConfig:
         if asked.quick or AGENDAS[kind].in_full:
             other = "--quick" if asked.quick else "--protocol published"
             raise UsageError(f"--{flag} is about the first step, which {other} does not measure: leave one of them out")
-    return configure.configured(asked, kind, configure.options_of(asked))
+    options = configure.options_of(asked)
+    if any(variants.has(choice, "exports") for choice in options):
+        kind = predicting(kind, options, asked.backends)
+    return configure.configured(asked, kind, options)
+
+
+def predicting(kind: ProtocolKind, options: Sequence[Options], backends: Sequence[str]) -> ProtocolKind:
+    """Return the protocol of a run with exported models, which only predict; UsageError where it cannot have them."""
+    if AGENDAS[kind].in_full:
+        raise UsageError("--runtime measures predictions, and --protocol published trains: leave one of them out")
+    configure.require_exporters(options, backends)
+    return "predictions" if AGENDAS[kind].trains else kind

@@ -23,6 +23,7 @@ UNFOLDED: dict[str, Builder] = {
     "published_epochs": details.published_epochs,
     "calls": details.calls,
     "new_tokens": generation.new_tokens,
+    "exported": details.exported,
     "devices": contrasts.devices,
     **{variant.name: partial(contrasts.beside, variant) for variant in variants.ALL if variant.beside},
 }

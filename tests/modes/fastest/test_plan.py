@@ -25,6 +25,7 @@ from tests.scripted import CASES, THREE, FakeWorker, run
 CUDA = Device("cuda", 0, "NVIDIA H200")
 TORCH = ProbeReport("torch", "3.11.7", {"torch": "2.13.0"}, [made.CPU, CUDA])
 JAX = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])
+SEES = {"torch": TORCH, "jax": JAX}
 
 
 def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,11 +64,38 @@ def test_the_backend_of_keras_itself(tmp_path: Path, variables: dict[str, str], 
         (Asked(tries=["batch"]), "setting to --try 'batch'"),
         (Asked(margin="0%"), "--within must be above 0%, for example 5%; you gave 0%."),
         (Asked(rounds=13), "at most 12 rounds"),
+        (Asked(tries=["runtime"]), "--runtime: exported models only predict; add --for predict or predict-one"),
+        (Asked(purpose="predict", choices={"runtime": ["pt2"]}, backends=["jax"]), "pt2 is exported from torch, which"),
     ],
 )
 def test_what_a_race_refuses(said: Asked, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
         Plans().configured(said)
+
+
+@pytest.mark.parametrize(
+    ("said", "raced"),
+    [
+        (Asked(purpose="predict", tries=["runtime"]), ["jax cpu", "jax cpu runtime=jax_export"]),
+        (
+            Asked(purpose="predict-one", tries=["backend"], choices={"runtime": ["keras", "pt2"]}),
+            ["torch cpu", "torch cpu runtime=pt2", "jax cpu"],
+        ),
+        (Asked(purpose="predict", tries=["backend"]), ["torch cpu", "jax cpu"]),
+    ],
+)
+def test_exported_models_race_where_they_are_asked_for(
+    said: Asked, raced: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("KERAS_BACKEND", "jax")
+    config = Plans().configured(dataclasses.replace(said, devices=["cpu"]))
+    probes = made.by_environment(
+        {name: report for name, report in SEES.items() if not config.backends or name in config.backends}
+    )
+    planned = cases.make(config, [made.selected()], probes, made.MACHINE, (), Plans())
+    assert [case.column.label for case in planned.cases] == raced
+    says = " ".join(Plans().announce(planned))
+    assert ("1 exported model among" in says and " longer" in says) is ("runtime" in "".join(raced))
 
 
 def make(asked: RaceConfig, *chosen: Selected, devices: Sequence[str] = ()) -> Plan:

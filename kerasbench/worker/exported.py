@@ -1,0 +1,163 @@
+"""Models that one child exports and another measures: what the first leaves in a folder, and the second loads."""
+
+import dataclasses
+import importlib
+import json
+import shlex
+import sys
+import time
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from kerasbench import variants
+from kerasbench.protocol.columns import CPU, processors
+from kerasbench.protocol.measurement import Exported
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
+from kerasbench.protocol.requests import STRUCTURE, TrialRequest
+from kerasbench.runners.feed import Feed, Rows
+from kerasbench.runners.inputs import mapped
+from kerasbench.runners.keras import KerasRunner
+from kerasbench.runtimes import Runtime
+from kerasbench.scenario import Scenario, Workload
+from kerasbench.worker.build import built
+from kerasbench.worker.checks import draws, rounding
+from kerasbench.worker.failure import one_line, refuse_other_frameworks
+from kerasbench.worker.pipe import Pipe
+
+FACTS, ROWS, OUTPUTS = "exported.json", "rows.npz", "outputs-{}.npz"
+# After a block of up to 32 MiB was freed, glibc's malloc keeps such blocks; before, it returns each to the system, and
+# a JAX program of megabytes takes twice as long. A child that draws rows has freed some, so that one that reads them
+# has to do so too, to be on equal terms.
+FREED_BYTES = 31 << 20
+MOST_CHARACTERS = 160  # of a cause
+
+
+def export(request: TrialRequest, pipe: Pipe) -> Exported:
+    """Build the Keras model, and leave its programs, its rows and what it predicts of the first ones."""
+    kind, folder = variants.runner(request.options), Path(request.caches)
+    assert issubclass(kind, Runtime)
+    refuse_other_frameworks(request.backend)
+    kind.prepare(folder)
+    for variant, value in variants.chosen(request.options):
+        variant.before_import(value)
+    for package in kind.exporters[request.backend]:
+        if util.find_spec(package) is None:
+            remedy = shlex.join([sys.executable, "-m", "pip", "install", *kind.exporters[request.backend]])
+            raise _cannot(kind, f"{package} is not installed in {sys.prefix}", remedy)
+    runner = built(KerasRunner, request, pipe)
+    feed = runner.feed
+    sizes = sorted({1, min(feed.predict_batch, len(feed.train))})
+    with pipe.phase("export"):
+        for size in sizes:
+            x = feed.inputs(feed.train[:size])
+            outputs, again = runner.predict_on_batch(x), runner.predict_on_batch(x)
+            if draws(outputs, again, rounding(runner)):
+                raise _cannot(kind, "it predicts by random numbers, so an exported one cannot be compared with it")
+            _write(folder / OUTPUTS.format(size), outputs)
+        started_s = time.perf_counter()
+        try:
+            for size in sizes:
+                place = folder / str(size)
+                place.mkdir()
+                exporter = kind.export(runner.model, feed.inputs(feed.train[:size]), place / kind.file)
+        except Exception as error:
+            raise _cannot(kind, _reason(error)) from error
+        took_s = time.perf_counter() - started_s
+    _write(folder / ROWS, [[feed.inputs(rows), rows.y] for rows in (feed.train, feed.test)])
+    known = runner.resolved()
+    exported = Exported(
+        exporter, _bytes(place), took_s, sizes, runner.parameters, known.image_data_format, known.versions
+    )
+    (folder / FACTS).write_text(json.dumps([dataclasses.asdict(exported), _numbers(runner.scenario, feed.workload)]))
+    return exported
+
+
+def _cannot(kind: type[Runtime], cause: str, remedy: str = "") -> TrialFailure:
+    whole = f"the model cannot be exported to {kind.name}: {cause}"
+    return TrialFailure(Failure(Code.UNSUPPORTED, whole, remedy or f"leave {kind.name} out for this model"))
+
+
+def _reason(error: Exception) -> str:
+    """Return one sentence; OpenVINO's reports say after ``Summary`` what they are about."""
+    text = one_line(error, limit=10_000)
+    said = text.partition("Summary: -- ")[2] or text
+    return f"{type(error).__name__}: {said if len(said) <= MOST_CHARACTERS else said[: MOST_CHARACTERS - 1] + '…'}"
+
+
+def _numbers(scenario: Scenario, workload: Workload) -> dict[str, Any]:
+    """What the measuring child has of a scenario: its file may import Keras."""
+    kept = ("name", "train", "batch", "validation", "test", "predict_batch")
+    new_tokens = 0 if scenario.generate else scenario.new_tokens
+    return {"workload": {name: getattr(workload, name) for name in kept}, "new_tokens": new_tokens}
+
+
+def _bytes(folder: Path) -> int:
+    return sum(part.stat().st_size for part in folder.rglob("*") if part.is_file())
+
+
+def _write(file: Path, structure: Any) -> None:
+    arrays: dict[str, Any] = {}
+
+    def kept(array: Any) -> str:
+        arrays[name := f"array{len(arrays)}"] = np.asarray(array)
+        return name
+
+    places = mapped(kept, structure)
+    np.savez(file, allow_pickle=False, **{STRUCTURE: np.array(json.dumps(places))}, **arrays)
+
+
+def _read(file: Path) -> Any:
+    with np.load(file, allow_pickle=False) as content:
+        return mapped(content.__getitem__, json.loads(str(content[STRUCTURE])))
+
+
+def loaded(kind: type[Runtime], request: TrialRequest, pipe: Pipe) -> Runtime:
+    """Load what another child has exported. TrialFailure (parity): it predicts something else than the Keras model."""
+    backend, folder = kind.host(request.backend), Path(request.caches)
+    runner = kind(backend, request)
+    kind.prepare(folder)
+    with pipe.phase("import"):
+        if util.find_spec(kind.package) is None:
+            cause = f"{kind.package} is not installed in {sys.prefix}"
+            remedy = f"python -m kerasbench env create --runtime {kind.name}"
+            raise TrialFailure(Failure(Code.UNAVAILABLE, cause, remedy))
+        importlib.import_module(kind.package)
+    with pipe.phase("device"):
+        backend.configure(request.device)
+        if backend.flush_subnormals and request.device.platform == CPU:
+            backend.flush_subnormals()
+        runner.asked_threads = variants.pinned(request.options) or processors()
+        for variant, value in variants.chosen(request.options):
+            variant.apply(value, backend, request.device)
+    with pipe.phase("data"):
+        facts, numbers = json.loads((folder / FACTS).read_text())
+        runner.folder, runner.exported = folder, Exported(**facts)
+        workload = Workload(**numbers["workload"])
+        train, test = (Rows(*rows) for rows in _read(folder / ROWS))
+        scenario = Scenario(
+            build=_gone, data=_gone, workloads=(workload,), trains=False, new_tokens=numbers["new_tokens"]
+        )
+        inputs = {size: train[:size].x for size in runner.exported.batches}
+        expected = {size: _read(folder / OUTPUTS.format(size)) for size in inputs}
+        freed = bytearray(FREED_BYTES)
+        del freed
+    with pipe.phase("load"):
+        try:
+            runner.build(scenario, Feed(workload, train, train[:0], test))
+        except Exception as error:
+            cause = f"{kind.name} cannot load what {runner.exported.exporter} has made: {_reason(error)}"
+            remedy = f"leave {kind.name} out for this model"
+            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy)) from error
+    with pipe.phase("compare"):
+        start_ns = time.perf_counter_ns()
+        runner.predict_on_batch(inputs[1])
+        runner.exported = dataclasses.replace(runner.exported, first_ns=time.perf_counter_ns() - start_ns)
+        runner.require_same(inputs, expected)
+    return runner
+
+
+def _gone(*_: object) -> Any:
+    raise AssertionError("the exporting child has built the model and drawn its rows")
