@@ -40,7 +40,7 @@ def main(pattern: str, cores: int, pairs: int, names: list[str]) -> None:
 
 def steps_ms(columns: list[Column], index: int) -> dict[str, float]:
     """Return the median step of each column in one block, all its slices counted."""
-    outcomes = launched(columns, {column.name: STEPS for column in columns}, draw_orders(f"0/{index}"), alone=True)
+    outcomes = launched(columns, {column.name: STEPS for column in columns}, draw_orders(f"0/{index}"), at_once=1)
     return {
         column.name: measured.training.median_ns / 1e6
         for column, (_, measured) in zip(columns, outcomes, strict=True)

@@ -71,7 +71,9 @@ def growing(
     for index in itertools.count(1):
         before()
         orders = turns.draw_orders(f"0/{index}")
-        for column, (outcome, measured) in zip(columns, launched(columns, protocols, orders, index <= 3), strict=True):
+        for column, (outcome, measured) in zip(
+            columns, launched(columns, protocols, orders, 1 if index <= 3 else len(columns)), strict=True
+        ):
             trial = trial_record(column.case(protocols[column.name]), index, outcome, index)
             trials[column.name].append((trial, measured))
             protocols[column.name] = sizes.freeze(protocols[column.name], measured)
@@ -82,7 +84,7 @@ def launched(
     columns: Sequence[Column],
     protocols: Mapping[str, Protocol],
     orders: turns.Orders,
-    alone: bool,
+    at_once: int,
     enough: Callable[[str, Sequence[Sequence[Slice]]], bool] | None = None,
     limits: Limits = LIMITS,
 ) -> list[tuple[Outcome, Measurement]]:
@@ -103,7 +105,7 @@ def launched(
 
     policy = BlockPolicy(orders, is_enough, partial(sizes.sizes_of, protocol, workload), lambda: True)
     outcomes, measured = [], {}
-    for place, outcome in enumerate(block.measure(members, policy, lambda event: None, alone, {})):
+    for place, outcome in enumerate(block.measure(members, policy, lambda event: None, at_once, {})):
         if outcome is None or outcome.measurement is None:
             raise RuntimeError(f"{columns[place].name}: {outcome and outcome.failure}")
         outcomes.append(outcome)
@@ -113,7 +115,7 @@ def launched(
 
 def one(column: Column, protocol: Protocol) -> tuple[Outcome, Measurement]:
     """Run one trial by itself; raise RuntimeError where it fails."""
-    (measured,) = launched([column], {column.name: protocol}, turns.draw_orders("0"), True)
+    (measured,) = launched([column], {column.name: protocol}, turns.draw_orders("0"), 1)
     return measured
 
 

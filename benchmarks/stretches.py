@@ -59,7 +59,7 @@ def of_one(columns: Sequence[Column], subject: int, rng: random.Random) -> list[
         return len(slices[subject]) >= GROUPS * (IN_TURN + STRETCH) + IN_TURN
 
     protocols = dict.fromkeys([column.name for column in columns], STEPS)
-    _, measured = launched(columns, protocols, orders, True, enough, LIMITS)[subject]
+    _, measured = launched(columns, protocols, orders, 1, enough, LIMITS)[subject]
     steps = [slice_.unit_ns for slice_ in measured.slices]
     found = []
     for start in range(0, GROUPS * (IN_TURN + STRETCH), IN_TURN + STRETCH):

@@ -57,7 +57,7 @@ def test_every_stage_is_measured_in_turn_and_a_step_is_taken_apart_last(faults: 
         trials.member(faults / "fine.py", backend, protocol=protocol, options=options.get(backend, DEFAULT))
         for backend in backends.names()
     ]
-    outcomes = trials.together(entrants, alone=False)
+    outcomes = trials.together(entrants, at_once=len(entrants))
     ran_two_steps_at_once(outcomes[backends.names().index("tensorflow")])
     assert not any(outcome.started_alone for outcome in outcomes)
     measurements = [trials.measured(outcome) for outcome in outcomes]

@@ -62,7 +62,7 @@ def run(
     return outcome
 
 
-def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
+def together(entrants: Sequence[BlockMember], at_once: int = 1, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
     protocol = entrants[0].request.protocol
     sized = partial(sizes.sizes_of, protocol, made.workload())
     of_stage = turns.shares(protocol, made.workload()) if protocol.lasts else {}  # else a stage ends as soon as it may
@@ -70,7 +70,7 @@ def together(entrants: Sequence[BlockMember], alone: bool = True, kept: Mapping[
     rules = BlockPolicy(
         turns.draw_orders("real"), lambda stage, columns: enough(stage, [*columns.values()]), sized, lambda: True
     )
-    return [made.known(outcome) for outcome in block.measure(entrants, rules, lambda event: None, alone, kept)]
+    return [made.known(outcome) for outcome in block.measure(entrants, rules, lambda event: None, at_once, kept)]
 
 
 def builtin(
