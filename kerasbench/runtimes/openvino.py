@@ -40,7 +40,12 @@ class OpenVino(Bare):
         import openvino
 
         settings = CONFIGURATION | {"INFERENCE_NUM_THREADS": str(self.asked_threads), FLUSHES: "YES"}
-        self.compiled = compiled = openvino.Core().compile_model(str(file), "CPU", settings)
+        core, size = openvino.Core(), int(file.parent.name)
+        model = core.read_model(str(file))
+        if model.is_dynamic():  # as PyTorch's is, whatever signature it was exported with
+            arrays = (array for _, array in leaves(self.feed.inputs(self.feed.train[:size])))
+            model.reshape({place: list(array.shape) for place, array in enumerate(arrays)})
+        self.compiled = compiled = core.compile_model(model, "CPU", settings)
         request = compiled.create_infer_request()
         outputs = [request.get_output_tensor(place).data for place in range(len(compiled.outputs))]
         predicted = outputs[0] if len(outputs) == 1 else outputs  # static shapes: always in the same memory
