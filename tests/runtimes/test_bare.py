@@ -66,7 +66,7 @@ def test_openvino_is_asked_for_float32_and_refused_where_it_computes_in_somethin
 ) -> None:
     asked: dict[str, Any] = {}
 
-    def compile_model(file: str, device: str, settings: dict[str, str]) -> Any:
+    def compile_model(model: Any, device: str, settings: dict[str, str]) -> Any:
         asked.update(settings, device=device)
         hint = SimpleNamespace(get_type_name=lambda: answers)
         known: dict[str, Any] = {"INFERENCE_PRECISION_HINT": hint, "INFERENCE_NUM_THREADS": 3}
@@ -80,10 +80,14 @@ def test_openvino_is_asked_for_float32_and_refused_where_it_computes_in_somethin
         )
         return SimpleNamespace(get_property=known.get, outputs=["y"], create_infer_request=lambda: request)
 
-    core = SimpleNamespace(compile_model=compile_model)
+    shapes: list[dict[int, list[int]]] = []
+    model = SimpleNamespace(is_dynamic=lambda: True, reshape=shapes.append)  # as one that PyTorch has exported
+    core = SimpleNamespace(compile_model=compile_model, read_model=lambda file: model)
     monkeypatch.setitem(sys.modules, "openvino", SimpleNamespace(Core=lambda: core))
     loaded = runtime("openvino")
+    loaded.feed = SimpleNamespace(train=np.ones((4, 2)), inputs=lambda rows: rows)
     assert loaded.open(Path("1/model.xml"))(X).tolist() == [[2.0, 2.0]]
+    assert shapes == [{0: [1, 2]}]
     assert (asked["device"], asked["INFERENCE_PRECISION_HINT"], asked["INFERENCE_NUM_THREADS"]) == ("CPU", "f32", "3")
     assert (loaded.computes_in(), loaded.threads(), loaded.flushes()) == (dtype, 3, True)
     resolved = made.changed(made.measurement().resolved, compute_dtypes=[loaded.computes_in()])
