@@ -89,7 +89,7 @@ def next_portion(
         return Portion(cycles)
     with_epochs = len(compared) == 1 or _epochs_matter(compared)
     if following <= MIN_ROUNDS:
-        return Portion(cycles, epochs=with_epochs)
+        return Portion(cycles, epochs=with_epochs or case.paired)
     if case.paired and not all(map(is_known, PREDICTIONS)):  # each figure of two versions is compared
         return Portion(cycles)
     return Portion(cycles, epochs=with_epochs, predicts=False)

@@ -122,6 +122,8 @@ def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_eve
     assert portion([made.disturbed(trial) for trial in blocks(3, epoch_ms=2.0)]).epochs
     alone = portion([trial for trial in blocks(3) if trial.backend == "jax"])
     assert (alone.epochs, alone.predicts) == (True, False)
+    second = [portion(blocks(1, epoch_ms=2.0), paired=paired) for paired in (False, True)]
+    assert [(of_case.epochs, of_case.predicts) for of_case in second] == [(False, True), (True, True)]
 
 
 @pytest.mark.parametrize("protocol", [SWEEP, Protocol(parts=True)])

@@ -108,6 +108,8 @@ def test_small_models_may_wait_for_arrays_and_several_steps_for_their_loop() -> 
     assert rolled.on_model(True, small, "tensorflow") is None
     assert small.unrolled_steps_per_execution == 8
     assert not rolled.concerns(small)
+    small.steps_per_execution, small.unrolled_steps_per_execution = 12, 1  # eight and eight are more than twelve
+    assert not rolled.concerns(small)
 
 
 @pytest.mark.parametrize(("layer", "has_it"), [(BaseConv(), True), (BasePooling(), True), (First(), False)])

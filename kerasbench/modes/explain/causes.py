@@ -18,7 +18,7 @@ from kerasbench.variants.causes.cause import Cause
 
 LEAST = 0.03  # of a step: what costs less is no cause
 SOMETHING_ELSE = "its alternative computes something else"
-NO_TIME = "there is no time of it"
+NO_TIME = "it took no turns with the case"
 UNKNOWN = "nothing tells whether its alternative computes the same"
 
 

@@ -19,7 +19,8 @@ class ArrayFeed(Cause):
         return bool(model.count_params() < SMALL)
 
     def written(self, value: bool, backend: str, processors: str) -> Written:
-        return FIT, "model.fit(tf.data.Dataset.from_tensor_slices((x, y)).batch(32).cache().prefetch(tf.data.AUTOTUNE))"
+        batches = "batches = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch_size).cache()"
+        return FIT, f"{batches}; model.fit(batches.shuffle(len(batches)).prefetch(tf.data.AUTOTUNE))"
 
     def take_away(self, model: Any) -> Refusal:
         """Have `fit` make batches of arrays once. What is no array, such as a pipeline, is fed as it is."""

@@ -14,11 +14,12 @@ class RolledSteps(Cause):
     says = "TensorFlow runs the steps of one execution in a loop that is not unrolled"
 
     def concerns(self, model: Any) -> bool:
-        return model.steps_per_execution > 1 and getattr(model, "unrolled_steps_per_execution", None) == 1
+        is_whole = model.steps_per_execution % UNROLLED == 0  # else the last copies would be steps too many
+        return is_whole and getattr(model, "unrolled_steps_per_execution", None) == 1
 
     def written(self, value: bool, backend: str, processors: str) -> Written:
         return SCRIPT, f"model.unrolled_steps_per_execution = {UNROLLED}"
 
     def take_away(self, model: Any) -> Refusal:
-        model.unrolled_steps_per_execution = min(UNROLLED, model.steps_per_execution)
+        model.unrolled_steps_per_execution = UNROLLED
         return None
