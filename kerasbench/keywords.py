@@ -35,6 +35,7 @@ class TablesKeywords(TypedDict, total=False):
     layout: Words
     malloc: Words
     steps_per_execution: Numbers
+    tf_data: Words
     threads: Numbers
     unrolled_steps: Numbers
 

@@ -252,6 +252,7 @@ class Resolved:
     recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
     steps_per_execution: int = 1  # training steps between two looks of `fit`
     unrolled_steps: int = 1  # of these, so many stand in TensorFlow's program one after another
+    batches_once: bool = False  # `fit` got batches that were made once, in place of arrays
     subnormals: Literal["", "flushed", "kept"] = ""  # flushed: they are taken for zero; empty: not recorded
     malloc: Literal["keep"] | None = None  # keep: freed memory stays with the process; None: the system may get it
     cached: int | None = 0  # files with compiled programs of earlier processes that were read; None: nobody knows
@@ -286,6 +287,7 @@ class Exported:
     parameters: int
     image_data_format: str
     versions: dict[str, str]
+    compute_dtypes: list[str] = field(default_factory=lambda: ["float32"])  # of the model
     first_ns: int | None = None  # the first call, of one sample; the measuring process adds it
 
 

@@ -3,7 +3,7 @@
 import sys
 import tempfile
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from copy import copy
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from kerasbench.protocol.measurement import Resolved
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import too_few_executions
 from kerasbench.runners import Bare, Call, Hooks, Logs, Phase, Runner
+from kerasbench.runners.batches import made_once, shuffled
 from kerasbench.runners.feed import Fed, Feed, Rows
 from kerasbench.runners.inputs import dtype_name
 from kerasbench.runners.weights import make_weights, remember_origins, share_weights
@@ -70,10 +71,17 @@ class WithKeras(Runner):
                 product = ops.matmul(product, product)
             self.to_numpy(product[0, 0])  # waits for them
 
+    @property
+    def fed_batches(self) -> bool:
+        """Whether `fit` got batches that were made once, in place of arrays."""
+        return getattr(self.model, "fed_batches", False)
+
     def resolved(self) -> Resolved:
         keras = self.keras
         half = keras.ops.convert_to_tensor(np.full(8, SUBNORMAL, "float32")) * 0.5
-        formats = sorted({str(layer.data_format) for layer in self.layers if hasattr(layer, "data_format")})
+        # Where none of its inputs is an image, a Flatten has one that says nothing.
+        ordered = [layer for layer in self.layers if not isinstance(layer, keras.layers.Flatten)]
+        formats = sorted({str(layer.data_format) for layer in ordered if hasattr(layer, "data_format")})
         versions = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
         return Resolved(
             jit=self.jit,
@@ -86,6 +94,7 @@ class WithKeras(Runner):
             versions=versions | self.backend.versions(),
             steps_per_execution=self.steps_per_execution,
             unrolled_steps=getattr(self.model, "unrolled_steps_per_execution", 1),
+            batches_once=self.fed_batches,
             subnormals="kept" if np.any(self.to_numpy(half)) else "flushed",
         )
 
@@ -227,16 +236,24 @@ class KerasRunner(WithKeras):
         return best
 
     def shuffle_ns(self, rows: int, few: int, batch: int) -> int | None:
-        """Keras draws it before an epoch's first batch, by what `fit` uses for arrays; the quickest draws count."""
+        """It is drawn before an epoch's first batch, by what `fit` uses; the quickest draws count."""
         if self.feed.workload.feed is not None:
             return None
         from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
 
+        def epoch_of(x: Any) -> Callable[[], Iterable[Any]]:
+            if not self.fed_batches:
+                adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
+                return partial(getattr(adapter, ITERATORS[self.keras.config.backend()]))
+            for _ in (made := made_once((x,), batch)):
+                pass  # the first epoch makes them
+            return partial(shuffled, made)
+
         def begin_ns(count: int) -> int:
             x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))  # of one byte, so that only their order costs
-            adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
+            epoch = epoch_of(x)
             began_ns = time.perf_counter_ns()
-            next(iter(getattr(adapter, ITERATORS[self.keras.config.backend()])()))
+            next(iter(epoch()))
             return time.perf_counter_ns() - began_ns
 
         begin_ns(few)  # the first also loads what it needs

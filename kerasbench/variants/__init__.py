@@ -19,7 +19,9 @@ for _folder in (__name__, causes.__name__):
     for _file in pkgutil.iter_modules(importlib.import_module(_folder).__path__):
         importlib.import_module(f"{_folder}.{_file.name}")
 CAUSES: tuple[Cause, ...] = tuple(kind() for kind in Cause.__subclasses__())
-ALL: tuple[Variant[Any], ...] = (*(kind() for kind in Variant.__subclasses__() if kind is not Cause), *CAUSES)
+_CHOICES = [kind() for kind in Variant.__subclasses__() if kind is not Cause]
+# By name, as their files are: what a race crosses with others may ask for those before it alone.
+ALL: tuple[Variant[Any], ...] = (*sorted(_CHOICES, key=lambda variant: variant.name), *CAUSES)
 BY_NAME: Mapping[str, Variant[Any]] = {variant.name: variant for variant in ALL}
 # By name, of which types a value in a file may be.
 TAKES: Mapping[str, tuple[type, ...]] = {

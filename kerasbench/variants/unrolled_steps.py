@@ -2,12 +2,19 @@
 
 from typing import Any
 
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.variants.variant import COMPILED, CaseFacts, Refusal, Variant, Written
 
 UNROLLED, OF_STEPS = 8, 32
 # Of a step. With the 51 million of mnist_dense, which take 1.5 ms, nothing was gained.
 FEW_OPERATIONS = 20_000_000
+
+
+def has_short_steps(workload: WorkloadDescription) -> bool:
+    """By its operations; a saved model's are not known, but that each weight takes part in six of each sample."""
+    operations = workload.operations or 6 * (workload.parameters or FEW_OPERATIONS) * workload.batch
+    return operations <= FEW_OPERATIONS
 
 
 class UnrolledSteps(Variant[int]):
@@ -28,10 +35,9 @@ class UnrolledSteps(Variant[int]):
         return cause, f"add --steps-per-execution {4 * value}"
 
     def candidates(self, facts: CaseFacts) -> list[int]:
-        is_large = (facts.workload.operations or 0) > FEW_OPERATIONS
         # XLA compiles a step by itself: unrolled, that was slower.
         loops = facts.options.get("steps_per_execution") == OF_STEPS and "jit" not in facts.options
-        return [UNROLLED] if facts.backend.UNROLLS and loops and not is_large else []
+        return [UNROLLED] if facts.backend.UNROLLS and loops and has_short_steps(facts.workload) else []
 
     def written(self, value: int, backend: str, processors: str) -> Written:
         return COMPILED, f"model.unrolled_steps_per_execution = {value}"

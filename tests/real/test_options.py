@@ -74,6 +74,15 @@ def test_what_cannot_be_had_is_refused(faults: Path, backend: str, options: Opti
     assert failure.code is Code.UNSUPPORTED and cause in failure.cause
 
 
+def test_tensorflow_is_fed_batches_that_are_made_once(faults: Path) -> None:
+    asked = Options(tf_data=True, steps_per_execution=2)
+    measured = trials.measured(trials.run(faults / "fine_lists.py", "tensorflow", asked, protocol=trials.SHORTEST))
+    assert measured.resolved.batches_once and made.known(measured.parity).losses
+    from_arrays = trials.measured(trials.run(faults / "fine_lists.py", "tensorflow", protocol=trials.SHORTEST))
+    assert not from_arrays.resolved.batches_once
+    assert made.known(measured.parity).losses == pytest.approx(made.known(from_arrays.parity).losses, rel=1e-4)
+
+
 def test_a_second_process_finds_what_the_first_has_compiled(faults: Path, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"options": Options(warm_cache=True), "caches": str(tmp_path)}
     first, second = (

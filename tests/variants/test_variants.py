@@ -41,6 +41,8 @@ TWO_BUSY = Usage(20, 10)
         (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
         (Options(unrolled_steps=8), {}, ["--unrolled-steps"]),
         (Options(unrolled_steps=8), {"unrolled_steps": 8}, []),
+        (Options(tf_data=True), {}, ["--tf-data"]),
+        (Options(tf_data=True), {"batches_once": True}, []),
         (Options(malloc="keep"), {}, ["--malloc"]),
         (Options(layout="channels_first"), {}, ["--layout"]),
         (Options(layout="channels_first"), {"image_data_format": "channels_first"}, []),
@@ -83,6 +85,8 @@ NOTHING_COMPILED = "torch compiles nothing without --jit on, so it leaves no cac
             "1 steps in one execution are not a multiple of 8 unrolled ones",
         ),
         ("tensorflow", CPU, Options(unrolled_steps=4, steps_per_execution=8), ""),
+        ("jax", CPU, Options(tf_data=True), "--tf-data on feeds TensorFlow alone, not jax"),
+        ("tensorflow", CPU, Options(tf_data=True), ""),
     ],
 )
 def test_what_a_backend_cannot_do_is_refused(name: str, device: Device, options: Options, cause: str) -> None:

@@ -1,42 +1,41 @@
 """Of arrays Keras gathers each batch on TensorFlow anew, sample by sample, which a small model waits for."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.variants.causes.cause import Cause
-from kerasbench.variants.variant import FIT, Refusal, Written
+from kerasbench.variants.tf_data import TENSORFLOW, TfData
+from kerasbench.variants.variant import CaseFacts, Refusal, Written
 
+if TYPE_CHECKING:
+    from kerasbench.runners.feed import Feed
+
+TF_DATA = TfData()
 SMALL = 1_000_000  # weights: a step of more takes far longer than its batch
 
 
 class ArrayFeed(Cause):
     name = "without_array_feed"
-    backends = ("tensorflow",)
+    files = (*Cause.files, TF_DATA.file, *TF_DATA.files)
+    backends = (TENSORFLOW,)
     says = "Keras gathers each batch from the arrays anew"
     upstream = "Keras issues 18873 and 21029 report it"
     today = "Batches that are made once keep their samples from epoch to epoch"
+
+    def is_there(self, facts: CaseFacts) -> bool:
+        return super().is_there(facts) and TF_DATA.name not in facts.options
 
     def concerns(self, model: Any) -> bool:
         return bool(model.count_params() < SMALL)
 
     def written(self, value: bool, backend: str, processors: str) -> Written:
-        batches = "batches = tf.data.Dataset.from_tensor_slices((x, y)).batch(batch_size).cache()"
-        return FIT, f"{batches}; model.fit(batches.shuffle(len(batches)).prefetch(tf.data.AUTOTUNE))"
+        return TF_DATA.written(value, backend, processors)
+
+    def remade(self, value: bool, model: Any, feed: "Feed") -> "tuple[Any, Feed]":
+        return TF_DATA.remade(value, model, feed)
 
     def take_away(self, model: Any) -> Refusal:
-        """Have `fit` make batches of arrays once. What is no array, such as a pipeline, is fed as it is."""
-        fit = model.fit
+        return TF_DATA.on_model(True, model, TENSORFLOW)
 
-        def fit_batches(x: Any = None, y: Any = None, shuffle: bool = True, **named: Any) -> Any:
-            if y is None:
-                return fit(x, shuffle=shuffle, **named)
-            import tensorflow as tf
-
-            weights = named.pop("sample_weight", None)
-            rows = (x, y) if weights is None else (x, y, weights)
-            batches = tf.data.Dataset.from_tensor_slices(rows).batch(named.pop("batch_size")).cache()
-            if shuffle:
-                batches = batches.shuffle(len(batches))
-            return fit(batches.prefetch(tf.data.AUTOTUNE), **named)
-
-        model.fit = fit_batches
-        return None
+    def ran_as(self, value: bool, resolved: Resolved, usage: Usage) -> str:
+        return TF_DATA.ran_as(value, resolved, usage)

@@ -2,14 +2,17 @@
 
 from typing import Any
 
+from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.variants.causes.cause import Cause
-from kerasbench.variants.variant import SCRIPT, Refusal, Written
+from kerasbench.variants.unrolled_steps import UNROLLED, UnrolledSteps
+from kerasbench.variants.variant import Refusal, Written
 
-UNROLLED = 8  # copies of a step in the graph: more make tracing longer
+STEPS = UnrolledSteps()
 
 
 class RolledSteps(Cause):
     name = "without_rolled_steps"
+    files = (*Cause.files, STEPS.file)
     backends = ("tensorflow",)
     says = "TensorFlow runs the steps of one execution in a loop that is not unrolled"
 
@@ -18,8 +21,10 @@ class RolledSteps(Cause):
         return is_whole and getattr(model, "unrolled_steps_per_execution", None) == 1
 
     def written(self, value: bool, backend: str, processors: str) -> Written:
-        return SCRIPT, f"model.unrolled_steps_per_execution = {UNROLLED}"
+        return STEPS.written(UNROLLED, backend, processors)
 
     def take_away(self, model: Any) -> Refusal:
-        model.unrolled_steps_per_execution = UNROLLED
-        return None
+        return STEPS.on_model(UNROLLED, model, self.backends[0])
+
+    def ran_as(self, value: bool, resolved: Resolved, usage: Usage) -> str:
+        return STEPS.ran_as(UNROLLED, resolved, usage)

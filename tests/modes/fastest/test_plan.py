@@ -31,7 +31,8 @@ SEES = {"torch": TORCH, "jax": JAX}
 def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     asked = Plans().configured(Asked(["dense"], budget="10m"))
-    tries = ["backend", "device", "jit", "layout", "malloc", "steps-per-execution", "threads", "unrolled-steps"]
+    tries = ["backend", "device", "jit", "layout", "malloc", "steps-per-execution"]
+    tries += ["tf-data", "threads", "unrolled-steps"]
     assert (fastest.MODE.asked(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
     assert asked.effort == made.changed(EFFORT, budget_s=600, protocol={"predicts": False})
     named = Plans().configured(Asked(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
@@ -182,17 +183,28 @@ def test_the_layout_is_tried_where_keras_copies_images(backend: str, kind: str, 
 
 
 @pytest.mark.parametrize(
-    ("backend", "operations", "tried"),
-    [("tensorflow", None, 1), ("tensorflow", 1_000_000, 1), ("tensorflow", 10**9, 0), ("jax", None, 0)],
+    ("backend", "known", "tried"),
+    [
+        ("tensorflow", {"operations": 1_000_000}, 1),
+        ("tensorflow", {"operations": 10**9}, 0),
+        ("tensorflow", {"parameters": 10_000}, 1),  # of a saved model
+        ("tensorflow", {"parameters": 10**6}, 0),
+        ("tensorflow", {}, 0),
+        ("jax", {"operations": 1_000_000}, 0),
+    ],
 )
-def test_steps_are_unrolled_where_many_are_one_execution_of_a_small_model_without_xla(
-    backend: str, operations: int | None, tried: int
+def test_steps_are_unrolled_and_batches_made_once_where_a_small_model_has_many_steps_in_an_execution(
+    backend: str, known: dict[str, int], tried: int
 ) -> None:
-    selected = made.changed(made.selected(), workload={"operations": operations, "steps": 1000})
-    known = cases.facts(Case(selected, backend, made.CPU), 2)
+    unknown: dict[str, int | None] = {"operations": None, "parameters": None}
+    selected = made.changed(made.selected(), workload=unknown | {"steps": 1000} | known)
+    facts = cases.facts(Case(selected, backend, made.CPU), 2)
     asked = RaceConfig(tries=["jit", "steps-per-execution", "unrolled-steps"])
-    unrolled = [options for options in candidates(asked, known) if "unrolled_steps" in options]
+    unrolled = [options for options in candidates(asked, facts) if "unrolled_steps" in options]
     assert [options["steps_per_execution"] for options in unrolled] == [32] * tried
+    asked = RaceConfig(tries=["jit", "steps-per-execution", "tf-data"])
+    fed = [options for options in candidates(asked, facts) if "tf_data" in options]
+    assert [options["steps_per_execution"] for options in fed] == [32] * 2 * tried  # XLA or not
 
 
 def test_a_race_of_a_model_that_is_not_trained_says_so_beside_those_that_are() -> None:

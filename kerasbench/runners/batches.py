@@ -1,0 +1,34 @@
+"""Batches that TensorFlow makes once, for a `fit` that is given arrays."""
+
+from typing import Any
+
+from kerasbench.runners.inputs import in_tuples
+
+
+def made_once(rows: tuple[Any, ...], size: int) -> Any:
+    """Return batches of arrays that belong together, which are made in the first epoch and kept."""
+    import tensorflow as tf
+
+    return tf.data.Dataset.from_tensor_slices(in_tuples(rows)).batch(size).cache()
+
+
+def shuffled(batches: Any) -> Any:
+    """Return them in another order in each epoch; the rows of a batch stay together."""
+    import tensorflow as tf
+
+    return batches.shuffle(len(batches)).prefetch(tf.data.AUTOTUNE)
+
+
+def feed_batches(model: Any) -> None:
+    """Have `fit` make batches of the arrays that it is given. What is no array, such as a pipeline, is fed as it is."""
+    fit = model.fit
+
+    def fit_batches(x: Any = None, y: Any = None, shuffle: bool = True, **named: Any) -> Any:
+        if y is None:
+            return fit(x, shuffle=shuffle, **named)
+        weights = named.pop("sample_weight", None)
+        batches = made_once((x, y) if weights is None else (x, y, weights), named.pop("batch_size"))
+        model.fed_batches = True
+        return fit(shuffled(batches) if shuffle else batches, **named)
+
+    model.fit = fit_batches
