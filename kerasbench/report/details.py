@@ -159,8 +159,9 @@ def exported(findings: Findings) -> Section | None:
     headers = [f"{BY_NAME[name].title} ({BY_NAME[name].unit})" for name in OF_EXPORTED[:-1]] + ["Peak memory (MiB)"]
     table = Table(["workload", "exported model", "made by", *headers], rows)
     notes = [
-        "One process exports, another loads and measures, without Keras. Each size of batch has a program of its own, "
-        f"with static shapes. Outputs are those of the Keras model, within {SAME_OUTPUT:g} of the largest."
+        "One process exports, another loads and measures, without Keras: one program for a sample and one for a batch, "
+        "with static shapes. To export and to load takes as long as both do. Outputs are those of the Keras model, "
+        f"within {SAME_OUTPUT:g} of the largest."
     ]
     return Section("What was exported", table=table, notes=notes) if rows else None
 

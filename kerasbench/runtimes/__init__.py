@@ -80,7 +80,7 @@ class Runtime(Runner):
         self.model, self.parameters = None, self.exported.parameters
         self.place, self.to_numpy = partial(mapped, self.put), np.asarray
         self.programs = {size: self.open(self.folder / str(size) / self.file) for size in self.exported.batches}
-        self.compute_dtypes = {self.computes_in()}
+        self.compute_dtypes = {*self.computes_in()}
         self.predict_on_batch = self.on_arrays
 
     def on_arrays(self, x: Any) -> Any:
@@ -90,15 +90,19 @@ class Runtime(Runner):
         """Fill a last batch with fewer rows up, as shapes are static."""
         import numpy as np
 
+        size = min(batch, max(self.programs))  # there may have been fewer training rows than a batch has
+
+        def filled(array: Any) -> Any:
+            return array if len(array) == size else np.resize(array, (size, *array.shape[1:]))
+
         def predict(x: Any) -> Any:
             count = len(first(x))
-            filled = mapped(lambda array: np.resize(array, (-(-count // batch) * batch, *array.shape[1:])), x)
-            starts = range(0, count, batch)
-            parts = [self.on_arrays(mapped(itemgetter(slice(at, at + batch)), filled)) for at in starts]
+            slices = (mapped(itemgetter(slice(at, at + size)), x) for at in range(0, count, size))
+            parts = [self.on_arrays(mapped(filled, part)) for part in slices]
             joined = map(np.concatenate, zip(*([array for _, array in leaves(part)] for part in parts), strict=True))
             return mapped(lambda _: next(joined)[:count], parts[0])
 
-        return predict if batch in self.programs else self.on_arrays  # there are fewer rows than that
+        return predict
 
     def caller(self, compiled: bool) -> Call | None:
         return None if compiled else self.forward
@@ -118,9 +122,9 @@ class Runtime(Runner):
     def compiler(self) -> Compiler | None:
         return self.backend.compiler(None)
 
-    def computes_in(self) -> str:
-        """Read back in which numbers the loaded programs compute."""
-        return "float32"
+    def computes_in(self) -> list[str]:
+        """Return in which numbers the loaded programs compute: as the model does, but for a runtime that has a say."""
+        return self.exported.compute_dtypes
 
     def threads(self) -> int | None:
         """Read back how many compute."""

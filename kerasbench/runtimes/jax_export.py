@@ -14,7 +14,7 @@ class JaxExport(Runtime):
     name, said, package = "jax_export", "jax.export", "jax"
     exporters: ClassVar = {"jax": ()}
     lines = (
-        "import jax.export",
+        "import jax, jax.export",
         "state = [[v.value for v in group] for group in (model.trainable_variables, model.non_trainable_variables)]",
         "call = jax.jit(lambda *given: model.stateless_call(*given, training=False)[0])",
         'open("exported.jax", "wb").write(jax.export.export(call)(*state, x).serialize())',
@@ -37,7 +37,7 @@ class JaxExport(Runtime):
         file.mkdir()
         (file / PROGRAM).write_bytes(program.serialize())
         named = ((f"{group}/{place}", array) for group, of in enumerate(state) for place, array in enumerate(of))
-        np.savez(file / WEIGHTS, allow_pickle=False, **dict(named))
+        np.savez(file / WEIGHTS, **dict(named))
         return f"jax.export {jax.__version__}"
 
     def open(self, file: Path) -> Call:

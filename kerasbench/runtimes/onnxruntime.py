@@ -16,7 +16,8 @@ class OnnxRuntime(Bare):
     exporters: ClassVar = {"tensorflow": ("tf2onnx", "onnx"), "torch": ("onnxscript", "onnx")}
     lines = (
         written_by_keras("exported.onnx", "onnx"),
-        "options = onnxruntime.SessionOptions()  # from here on without Keras",
+        "import os, onnxruntime  # from here on without Keras",
+        "options = onnxruntime.SessionOptions()",
         "options.intra_op_num_threads = os.cpu_count()",
         'session = onnxruntime.InferenceSession("exported.onnx", options, providers=["CPUExecutionProvider"])',
         "(outputs,) = session.run(None, {session.get_inputs()[0].name: x})",

@@ -18,7 +18,8 @@ class OpenVino(Bare):
     exporters: ClassVar = {"tensorflow": ("openvino",), "torch": ("openvino",)}
     lines = (
         written_by_keras("exported.xml", "openvino"),
-        'settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}  # from here on without Keras',
+        "import openvino  # from here on without Keras",
+        'settings = {"PERFORMANCE_HINT": "LATENCY", "INFERENCE_PRECISION_HINT": "f32"}',
         'compiled = openvino.Core().compile_model("exported.xml", "CPU", settings)',
         "outputs = compiled(x)[0]",
     )
@@ -67,9 +68,9 @@ class OpenVino(Bare):
     def on_arrays(self, x: Any) -> Any:
         return mapped(lambda array: array.copy(), self.forward(self.place(x)))
 
-    def computes_in(self) -> str:
+    def computes_in(self) -> list[str]:
         hint = str(self.compiled.get_property("INFERENCE_PRECISION_HINT").get_type_name())
-        return DTYPES.get(hint, hint)
+        return [DTYPES.get(hint, hint)]
 
     def threads(self) -> int:
         return int(self.compiled.get_property("INFERENCE_NUM_THREADS"))

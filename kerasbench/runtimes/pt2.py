@@ -12,7 +12,8 @@ class Pt2(Runtime):
     exporters: ClassVar = {"torch": ()}
     lines = (
         written_by_keras("exported.pt2", "torch"),
-        'program = torch.export.load("exported.pt2").module()  # from here on without Keras',
+        "import torch  # from here on without Keras",
+        'program = torch.export.load("exported.pt2").module()',
         "with torch.inference_mode(): outputs = program(torch.from_numpy(x))",
     )
 

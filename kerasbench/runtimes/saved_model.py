@@ -12,7 +12,8 @@ class SavedModel(Runtime):
     exporters: ClassVar = {"tensorflow": ()}
     lines = (
         written_by_keras("exported", "tf_saved_model"),
-        'loaded = tf.saved_model.load("exported")  # from here on without Keras',
+        "import tensorflow as tf  # from here on without Keras",
+        'loaded = tf.saved_model.load("exported")',
         "outputs = loaded.serve(x)",
     )
 

@@ -11,7 +11,7 @@ from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, LookRequest
 from kerasbench.scenario import Scenario, Workload, require_unchanged
-from kerasbench.worker.failure import failure_of, refuse_other_frameworks
+from kerasbench.worker.failure import failure_of, one_line, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
 
 if TYPE_CHECKING:
@@ -119,9 +119,17 @@ def look(request: LookRequest) -> dict[str, str]:
     model, feed = _built(request, 1)
     make_weights(model, feed)
     for variant, value in variants.chosen(request.options):
+        model, feed = variant.remade(value, model, feed)
+    for variant, value in variants.chosen(request.options):
         variant.on_model(value, model, request.backend)
-    causes = (cause for cause in variants.CAUSES if cause.name in request.causes)
-    return {cause.name: cause.obstacle() for cause in causes if cause.concerns(model)}
+    suspected = {}
+    for cause in [cause for cause in variants.CAUSES if cause.name in request.causes]:
+        try:
+            if cause.concerns(model):
+                suspected[cause.name] = cause.obstacle()
+        except AttributeError as error:  # Keras calls something otherwise
+            suspected[cause.name] = f"kerasbench does not know this Keras: {one_line(error)}"
+    return suspected
 
 
 def _built(request: CountRequest | LookRequest, samples: int) -> tuple[Any, "Feed"]:

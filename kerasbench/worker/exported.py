@@ -7,6 +7,7 @@ import shlex
 import sys
 import time
 from importlib import util
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -49,27 +50,30 @@ def export(request: TrialRequest, pipe: Pipe) -> Exported:
             raise _cannot(kind, f"{package} is not installed in {sys.prefix}", remedy)
     runner = built(KerasRunner, request, pipe)
     feed = runner.feed
-    sizes = sorted({1, min(feed.predict_batch, len(feed.train))})
+    train = feed.inputs(feed.train)  # once: a pipeline may draw other rows each time
+    inputs = {
+        size: mapped(itemgetter(slice(size)), train) for size in sorted({1, min(feed.predict_batch, len(feed.train))})
+    }
     with pipe.phase("export"):
-        for size in sizes:
-            x = feed.inputs(feed.train[:size])
+        for size, x in inputs.items():
             outputs, again = runner.predict_on_batch(x), runner.predict_on_batch(x)
             if draws(outputs, again, rounding(runner)):
                 raise _cannot(kind, "it predicts by random numbers, so an exported one cannot be compared with it")
             _write(folder / OUTPUTS.format(size), outputs)
         started_s = time.perf_counter()
         try:
-            for size in sizes:
+            for size, x in inputs.items():
                 place = folder / str(size)
                 place.mkdir()
-                exporter = kind.export(runner.model, feed.inputs(feed.train[:size]), place / kind.file)
+                exporter = kind.export(runner.model, x, place / kind.file)
         except Exception as error:
-            raise _cannot(kind, _reason(error)) from error
+            raise _cannot(kind, _reason(error, folder)) from error
         took_s = time.perf_counter() - started_s
-    _write(folder / ROWS, [[feed.inputs(rows), rows.y] for rows in (feed.train, feed.test)])
+    _write(folder / ROWS, [[train, feed.train.y], [feed.inputs(feed.test), feed.test.y]])
     known = runner.resolved()
     exported = Exported(
-        exporter, _bytes(place), took_s, sizes, runner.parameters, known.image_data_format, known.versions
+        *(exporter, _bytes(place), took_s, list(inputs), runner.parameters, known.image_data_format, known.versions),
+        compute_dtypes=known.compute_dtypes,
     )
     (folder / FACTS).write_text(json.dumps([dataclasses.asdict(exported), _numbers(runner.scenario, feed.workload)]))
     return exported
@@ -80,9 +84,9 @@ def _cannot(kind: type[Runtime], cause: str, remedy: str = "") -> TrialFailure:
     return TrialFailure(Failure(Code.UNSUPPORTED, whole, remedy or f"leave {kind.name} out for this model"))
 
 
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, folder: Path) -> str:
     """Return one sentence; OpenVINO's reports say after ``Summary`` what they are about."""
-    text = one_line(error, limit=10_000)
+    text = one_line(error, limit=10_000).replace(f"{folder}/", "")
     said = text.partition("Summary: -- ")[2] or text
     return f"{type(error).__name__}: {said if len(said) <= MOST_CHARACTERS else said[: MOST_CHARACTERS - 1] + '…'}"
 
@@ -106,7 +110,7 @@ def _write(file: Path, structure: Any) -> None:
         return name
 
     places = mapped(kept, structure)
-    np.savez(file, allow_pickle=False, **{STRUCTURE: np.array(json.dumps(places))}, **arrays)
+    np.savez(file, **{STRUCTURE: np.array(json.dumps(places))}, **arrays)
 
 
 def _read(file: Path) -> Any:
@@ -148,7 +152,7 @@ def loaded(kind: type[Runtime], request: TrialRequest, pipe: Pipe) -> Runtime:
         try:
             runner.build(scenario, Feed(workload, train, train[:0], test))
         except Exception as error:
-            cause = f"{kind.name} cannot load what {runner.exported.exporter} has made: {_reason(error)}"
+            cause = f"{kind.name} cannot load what {runner.exported.exporter} has made: {_reason(error, folder)}"
             remedy = f"leave {kind.name} out for this model"
             raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy)) from error
     with pipe.phase("compare"):

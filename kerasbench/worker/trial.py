@@ -159,7 +159,7 @@ def first_prediction(trial: Bench) -> None:
     """Note what a model that is not trained is given, what it predicts, and how long that takes."""
     with trial.pipe.phase(FIRST_PREDICTION):
         trial.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
-        if not trial.runner.feed.draws:
+        if not trial.runner.feed.draws and trial.exported is None:  # which was held against Keras' as it was loaded
             outputs = checks.sample_outputs(trial.runner)
             trial.parity = Parity([], [], outputs) if outputs else None
         trial.sizes = trial.sized(predict.pilot(trial.runner))

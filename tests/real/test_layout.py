@@ -105,7 +105,9 @@ for what, layers in CANNOT.items():
         moved(keras.Model(image, layers(image)))
     except TrialFailure as error:
         print(f"{what}: {error.failure.code} {error.failure.cause}")
+drops = [keras.Input((SIDE, CHANNELS)), L.SpatialDropout1D(0.5, name="named"), L.Conv1D(4, 3), L.Flatten()]
 for what, model, different in (
+    ("drops channels", keras.Sequential([*drops, L.Dense(2)]), {"x": x[:, 0]}),
     ("steps of its own", Own(image, L.Dense(2)(L.Flatten()(L.MaxPooling2D(2)(image)))), {}),
     ("own batches", sequential, {"x": x[:, 0], "feed": lambda x, y, batch: None}),
     ("no channels in the data", sequential, {"x": x[:, 0, :, 0]}),
@@ -130,6 +132,7 @@ fails: unsupported {WHAT} its layer named does not take an image that has them f
 returns an image: unsupported {WHAT} its layer named returns an image, as its targets are
 is moved already: unsupported {WHAT} its layer named has them first already
 has no channels: unsupported {WHAT} it has no layer with channels, as convolutions and pooling have
+drops channels: {WHAT} its layer named drops what comes last
 steps of its own: {WHAT} its class Own has a call, or steps, of its own
 own batches: {WHAT} its batches come from a pipeline of its own
 no channels in the data: {WHAT} its samples have other dimensions than its inputs

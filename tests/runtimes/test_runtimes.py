@@ -1,5 +1,6 @@
 """What a runtime predicts is that of Keras, or it has no number; and how rows become batches of a static shape."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -51,9 +52,10 @@ def loaded() -> Doubles:
     return runtime
 
 
-@pytest.mark.parametrize("rows", [1, 4, 6])
-def test_any_number_of_rows_is_predicted_in_batches_of_one_size(rows: int) -> None:
-    predicted = loaded().predictor(4)(X[:rows])
+# There may be fewer training rows than a batch of predictions has.
+@pytest.mark.parametrize(("rows", "batch"), [(1, 4), (4, 4), (6, 4), (6, 32)])
+def test_any_number_of_rows_is_predicted_in_batches_of_one_size(rows: int, batch: int) -> None:
+    predicted = loaded().predictor(batch)(X[:rows])
     assert predicted["twice"].tolist() == (2 * X[:rows]).tolist()
     assert predicted["sum"].tolist() == X[:rows].sum(axis=1).tolist()
 
@@ -89,6 +91,13 @@ def test_outputs_are_those_of_keras_within_a_ten_thousandth_of_the_largest(
 ) -> None:
     found = apart(expected, predicted)
     assert found.startswith(cause) and bool(found) is bool(cause)
+
+
+def test_a_runtime_without_a_say_computes_as_the_model_does() -> None:
+    runtime = loaded()
+    assert runtime.compute_dtypes == {"float32"}
+    runtime.exported = dataclasses.replace(runtime.exported, compute_dtypes=["bfloat16", "float32"])
+    assert runtime.computes_in() == ["bfloat16", "float32"]
 
 
 def test_a_program_that_predicts_something_else_has_no_number() -> None:

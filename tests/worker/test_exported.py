@@ -146,6 +146,8 @@ def test_a_report_of_many_lines_is_a_sentence() -> None:
     report = (
         "Check 'false' failed\nSummary:\n-- No conversion rule found for operations: TensorListReserve\n" + "x" * 500
     )
-    said = exported._reason(RuntimeError(report))
+    said = exported._reason(RuntimeError(report), Path("/scratch"))
     assert said.startswith("RuntimeError: No conversion rule found for operations: TensorListReserve x")
     assert len(said) <= exported.MOST_CHARACTERS + len("RuntimeError: ") and "\n" not in said
+    of_file = exported._reason(RuntimeError("/scratch/1/model.onnx failed"), Path("/scratch"))
+    assert of_file == "RuntimeError: 1/model.onnx failed"

@@ -9,14 +9,13 @@ from itertools import chain
 from kerasbench import variants
 from kerasbench.analysis.cases import PREDICTED_ONE, STEADY
 from kerasbench.analysis.contrasts import Contrast, Place, again_of, between, judged
-from kerasbench.analysis.estimates import Verdict, mean_interval
+from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict, mean_interval
 from kerasbench.modes.explain import MODE
 from kerasbench.protocol.messages import Code
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns
 from kerasbench.text import percent
 from kerasbench.variants.causes.cause import Cause
 
-LEAST = 0.03  # of a step: what costs less is no cause
 SOMETHING_ELSE = "its alternative computes something else"
 NO_TIME = "it took no turns with the case"
 UNKNOWN = "nothing tells whether its alternative computes the same"
@@ -55,7 +54,7 @@ def _judged(tried: TriedCause, contrast: Contrast) -> TriedCause:
     outcome = CauseOutcome.NONE
     if contrast.verdict is Verdict.FASTER:
         outcome = CauseOutcome.FOUND
-    elif contrast.withheld or (contrast.verdict is Verdict.INCONCLUSIVE and contrast.ratio.value <= 1 - LEAST):
+    elif contrast.withheld or (contrast.verdict is Verdict.INCONCLUSIVE and contrast.ratio.value <= 1 - MINIMAL_EFFECT):
         outcome = CauseOutcome.UNDECIDED
     return replace(tried, outcome=outcome, contrast=contrast)
 

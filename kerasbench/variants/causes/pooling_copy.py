@@ -1,6 +1,7 @@
 """Keras 3.15 copies an input on torch to bring its channels first, though torch reads them where they are."""
 
 import ast
+import functools
 import importlib
 import inspect
 from typing import Any
@@ -34,6 +35,13 @@ class PoolingCopy(Cause):
         return SCRIPT, f"import torch; {'.'.join(self.function)} = lambda x: torch.movedim(x, -1, 1)"
 
     def take_away(self, model: Any) -> Refusal:
-        module = importlib.import_module(self.function[0])
-        module._transpose_spatial_inputs = lambda inputs: module.torch.movedim(inputs, -1, 1)  # type: ignore[attr-defined]
+        import torch
+
+        module, name = self.function
+
+        @functools.wraps(self.original())  # of which its source is then, so that it may be set again
+        def moved(inputs: Any) -> Any:
+            return torch.movedim(inputs, -1, 1)
+
+        setattr(importlib.import_module(module), name, moved)
         return None
