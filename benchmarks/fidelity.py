@@ -4,8 +4,8 @@
     python benchmarks/fidelity.py epochs mnist_dense iris_mlp       a + b * steps against real epochs as published
     python benchmarks/fidelity.py steps-cuda mnist_dense            the same on the first CUDA device
 
-steps: one `fit` whose epochs are marked and left alone in turn. Each epoch without marks is compared with
-a + b * steps, b by the slices of the marked epochs before and after it.
+steps: one `fit` whose epochs are marked and left alone in turn. The slices of a marked epoch, two of a tenth of a
+second, are compared with the epoch without marks before or after it, less what marked epochs take besides slices.
 
 epochs: readings as a trial makes them and real epochs of the published length, with the published rows and validation,
 in turn. Each real epoch is compared with the readings before and after it.
@@ -23,7 +23,6 @@ import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
 from importlib.util import find_spec
-from itertools import pairwise
 from pathlib import Path
 
 import medians
@@ -43,9 +42,9 @@ from kerasbench.worker.clock import SETTLE_NS, Pace, SliceClock, WarmUpClock, gr
 from kerasbench.worker.failure import refuse_other_frameworks
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
-SHORT_S = 0.6  # an epoch of the steps study: long beside what it costs once, short beside the machine's changes
-SHORT_PAIRS = 50
-SLICES_IN_EPOCH = 4
+MOST_PAIRS, STEPS_BUDGET_S, WARM_UP = 200, 80.0, 3  # of the steps study
+SLICES_IN_EPOCH = 2  # few: an epoch is to be short beside the machine's changes
+OUTSIDE_STEPS = 2  # of an epoch, in no slice: the first starts the input pipeline, at the last a slice ends
 SLICES, SHORT_SLICES = 10, 5  # of a reading
 
 
@@ -90,16 +89,19 @@ def steps_study(runner: KerasRunner, workload: Workload) -> None:
     runner.callbacks = []
     train.first_step(runner)
     step_ns = median_step_ns(steps_of(runner, Protocol()).slices)
-    steps = min(len(feed.train) // feed.batch, max(3 * SLICES_IN_EPOCH, int(SHORT_S * 1e9 / step_ns)))
-    in_slice = max(1, (steps - 2) // SLICES_IN_EPOCH)
+    most_in_slice = (len(feed.train) // feed.batch - OUTSIDE_STEPS) // SLICES_IN_EPOCH
+    in_slice = min(most_in_slice, math.ceil(Protocol().slice_ns / step_ns))
+    steps = OUTSIDE_STEPS + SLICES_IN_EPOCH * in_slice
+    pairs = max(MIN_PAIRS, min(MOST_PAIRS, int(STEPS_BUDGET_S * 1e9 / (2 * steps * step_ns))))
     clock = WarmUpClock(Protocol(steps_per_slice=in_slice, warmup_slices=10**9), steps, 0)
     window = EveryOther(clock, runner.wait)
-    before = short_epochs(runner, Protocol())
-    runner.fit(feed.train[: steps * feed.batch], window, epochs=2 * SHORT_PAIRS + 3)
-    short_ns = median_step_ns([*before, *short_epochs(runner, Protocol())])
-    full_steps = steps - train.SHORT_EPOCH_STEPS
-    readings = [short_ns + full_steps * median_step_ns(slices) for slices in window.by_epoch]
-    answer_pairs(readings[1:], window.epochs_ns[4::2], steps)  # the first epochs of each kind warm up
+    runner.fit(feed.train[: steps * feed.batch], window, epochs=2 * (WARM_UP + pairs) + 1)
+    plain_ns, marked_ns = window.epochs_ns[2 * WARM_UP :: 2], window.epochs_ns[2 * WARM_UP + 1 :: 2]
+    slices_ns = [sum(slice_.ns for slice_ in slices) for slices in window.by_epoch[WARM_UP:]]
+    # One number for all: then nothing but the marks tells the two kinds of epochs apart.
+    outside_ns = statistics.median(whole - inside for whole, inside in zip(marked_ns, slices_ns, strict=True))
+    readings, truths = ([ns - outside_ns for ns in epochs_ns] for epochs_ns in (marked_ns, plain_ns[1:-1]))
+    answer_pairs(readings, truths, steps)
 
 
 class EveryOther(train.EpochSpans):
@@ -111,12 +113,12 @@ class EveryOther(train.EpochSpans):
         self.by_epoch: list[list[Slice]] = []
 
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-        if self.marking:
-            self.by_epoch.append([*self.clock.slices])
-            self.clock.slices.clear()
+        super().on_epoch_begin(epoch)
         self.marking = epoch % 2 == 1
         self.clock.begin_epoch()
-        super().on_epoch_begin(epoch)
+        if self.marking:
+            self.clock.slices = []
+            self.by_epoch.append(self.clock.slices)
 
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
         if self.marking and self.clock.wants(batch):
@@ -170,9 +172,12 @@ def median_step_ns(slices: Iterable[Slice]) -> float:
 
 
 def answer_pairs(readings: list[float], truths: list[int] | list[float], steps: int) -> None:
-    """Lay each truth beside the geometric mean of the readings before and after it."""
-    around = [math.sqrt(before * after) for before, after in pairwise(readings)]
-    ratios = [reading / truth for reading, truth in zip(around, truths, strict=False)]
+    """Lay each truth beside the reading before it or after it, in turn, so that drift evens out.
+
+    Not beside the mean of both: where some epochs take far longer, the median of means is above that of single ones.
+    """
+    neighbours = [readings[place + place % 2] for place in range(len(truths))]
+    ratios = [reading / truth for reading, truth in zip(neighbours, truths, strict=True)]
     print(json.dumps({"ratios": ratios, "epoch_s": statistics.median(truths) / 1e9, "steps": steps}))
 
 

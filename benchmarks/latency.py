@@ -4,7 +4,8 @@
 
 A child exports the scenario's model; then the two ways alternate: `model(x)` of a trial as `--runtime openvino
 --protocol calls` has it, whose input lies ready as the tool's does, and
-`benchmark_app -api sync -nireq 1 -nstreams 1 -infer_precision CPU:f32`. The medians are to lie within 5 %. The
+`benchmark_app -api sync -nireq 1 -nstreams 1 -infer_precision CPU:f32`, two seconds each. The median of the ratios,
+each of two neighbours, is to lie within 5 % of 1: the machine may change its speed meanwhile. The
 interpreters: one with Keras, its backend and openvino, and one with NumPy and openvino. The machine has to be idle.
 """
 
@@ -15,6 +16,8 @@ import statistics
 import subprocess
 import tempfile
 from pathlib import Path
+
+import medians
 
 from kerasbench.plan import catalog
 from kerasbench.processes import block
@@ -28,8 +31,8 @@ from kerasbench.runs import sizes, turns
 from kerasbench.runtimes import get
 from kerasbench.scenario import source_hash
 
-RUNTIME, CLOSE, SECONDS = "openvino", 0.05, 5
-ONE_CALL, SLICES = "call_one", 50  # of a tenth of a second
+RUNTIME, CLOSE, SECONDS = "openvino", 0.05, 2
+ONE_CALL, SLICES = "call_one", 20  # of a tenth of a second
 MEDIAN, MS = re.compile(r"Median:\s+([\d.]+) (us|ms)"), {"us": 1e-3, "ms": 1.0}
 
 
@@ -59,7 +62,7 @@ def main(scenario: str, exporter: str, openvino: str, alternations: int) -> None
             return outcome
 
         ran(python, dataclasses.replace(request, fills_caches=True))
-        model, pairs = Path(folder, "1", get(RUNTIME).file), []
+        model, ratios = Path(folder, "1", get(RUNTIME).file), []
         for number in range(1, alternations + 1):
             measurement = ran(openvino, request).measurement
             assert measurement is not None
@@ -67,11 +70,11 @@ def main(scenario: str, exporter: str, openvino: str, alternations: int) -> None
             assert called is not None
             ours_ms = statistics.median(called.calls_ns) / 1e6
             theirs_ms = theirs(Path(openvino).parent / "benchmark_app", model)
-            pairs.append((ours_ms, theirs_ms))
-            print(f"{number}: {ours_ms:.4f} ms, benchmark_app {theirs_ms:.4f} ms, {ours_ms / theirs_ms:.3f}")
-    ours_ms, theirs_ms = (statistics.median(side) for side in zip(*pairs, strict=True))
-    verdict = "within" if abs(ours_ms / theirs_ms - 1) <= CLOSE else "NOT within"
-    print(f"medians: {ours_ms:.4f} ms and {theirs_ms:.4f} ms, {ours_ms / theirs_ms:.3f}: {verdict} {CLOSE:.0%}")
+            ratios.append(ours_ms / theirs_ms)
+            print(f"{number}: {ours_ms:.4f} ms, benchmark_app {theirs_ms:.4f} ms, {ratios[-1]:.3f}", flush=True)
+    middle, (low, high) = statistics.median(ratios), medians.interval(ratios)
+    verdict = "within" if abs(middle - 1) <= CLOSE else "NOT within"
+    print(f"ours / benchmark_app: {middle:.3f} [{low:.3f}, {high:.3f}], {verdict} {CLOSE:.0%}")
 
 
 def theirs(tool: Path, model: Path) -> float:
@@ -88,6 +91,6 @@ if __name__ == "__main__":
     parser.add_argument("scenario")
     parser.add_argument("--exporter", required=True, help="BACKEND=PATH of an interpreter")
     parser.add_argument("--openvino", required=True, help="PATH of an interpreter")
-    parser.add_argument("--alternations", type=int, default=10)
+    parser.add_argument("--alternations", type=int, default=20)
     given = parser.parse_args()
     main(given.scenario, given.exporter, given.openvino, given.alternations)
