@@ -102,8 +102,8 @@ WEEKLY = [
 
 @pytest.mark.parametrize(("runtime", "backend"), [("jax_export", "jax"), *WEEKLY])
 def test_the_lines_that_a_race_prints_export_and_load_a_model(runtime: str, backend: str, tmp_path: Path) -> None:
-    needed = [runtimes.get(runtime).package, *runtimes.get(runtime).exporters[backend]]
-    if missing := [package for package in needed if package and find_spec(package) is None]:
+    needed = {runtimes.get(runtime).package, *runtimes.get(runtime).exporters[backend]}
+    if missing := sorted(package for package in needed if find_spec(package) is None):
         pytest.skip(f"{', '.join(missing)} is not installed")
     _, lines = made.known(BY_NAME["runtime"].written(runtime, backend, ""))
     script = LINES.format(lines=lines)
