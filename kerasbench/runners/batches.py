@@ -20,7 +20,7 @@ def shuffled(batches: Any) -> Any:
 
 
 def feed_batches(model: Any) -> None:
-    """Have `fit` make batches of the arrays that it is given. What is no array, such as a pipeline, is fed as it is."""
+    """Have `fit` make batches of the arrays that it is given. A pipeline is fed as it is."""
     fit = model.fit
 
     def fit_batches(x: Any = None, y: Any = None, shuffle: bool = True, **named: Any) -> Any:

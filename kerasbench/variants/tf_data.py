@@ -26,9 +26,11 @@ class TfData(Variant[bool]):
         return "tf.data"
 
     def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
-        if facts.name == TENSORFLOW:
-            return None
-        return f"--tf-data on feeds TensorFlow alone, not {facts.name}", "leave out --tf-data for this backend"
+        if facts.name != TENSORFLOW:
+            return f"--tf-data on feeds TensorFlow alone, not {facts.name}", "leave out --tf-data for this backend"
+        if facts.protocol.agenda.only_predicts or facts.workload.predicts_only:
+            return "--tf-data on is about training, and this model only predicts here", "leave out --tf-data"
+        return None
 
     def candidates(self, facts: CaseFacts) -> list[bool]:
         is_whole = facts.options.get("steps_per_execution") == OF_STEPS
@@ -53,4 +55,4 @@ class TfData(Variant[bool]):
         return None
 
     def ran_as(self, value: bool, resolved: Resolved, usage: Usage) -> str:
-        return "" if resolved.batches_once else "rows as the scenario gives them"
+        return "" if resolved.batches_once else "arrays"

@@ -12,7 +12,7 @@ FEW_OPERATIONS = 20_000_000
 
 
 def has_short_steps(workload: WorkloadDescription) -> bool:
-    """By its operations; a saved model's are not known, but that each weight takes part in six of each sample."""
+    """By its operations. Those of a saved model are not known, but each weight takes part in six of each sample."""
     operations = workload.operations or 6 * (workload.parameters or FEW_OPERATIONS) * workload.batch
     return operations <= FEW_OPERATIONS
 

@@ -168,3 +168,14 @@ def test_a_file_keeps_choices_flat_and_leaves_defaults_out() -> None:
 def test_what_no_column_can_have_is_refused(values: Any) -> None:
     with pytest.raises(ValueError, match=r"cannot be|no configuration has|no object"):
         of_file(values)
+
+
+@pytest.mark.parametrize(
+    ("kind", "workload", "is_refused"),
+    [("steady", {}, False), ("steady", {"predicts_only": True}, True), ("predictions", {}, True), ("calls", {}, True)],
+)
+def test_what_is_only_predicted_is_fed_nothing(kind: Any, workload: dict[str, bool], is_refused: bool) -> None:
+    case = made.case(backend="tensorflow", options=Options(tf_data=True))
+    case = made.changed(case, protocol={"kind": kind}, selected={"workload": workload})
+    refused = BY_NAME["tf_data"].refusal(True, cases.facts(case, 2))
+    assert (refused is not None) == is_refused
