@@ -24,7 +24,7 @@ from kerasbench.results.run import MAX_ROUNDS, QUICK, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rows import OpenRow
 from kerasbench.runs.schedule import Portion
-from kerasbench.runs.stopping import StopReason
+from kerasbench.runs.stopping import BEYOND, StopReason
 from kerasbench.text import count, percent, whole_gib
 from kerasbench.variants.variant import CaseFacts
 
@@ -38,7 +38,7 @@ EPOCH_NS = 100_000_000  # and so much an epoch may cost the fastest once
 
 class Plans(Planner):
     def __init__(self) -> None:
-        self._outpaced: set[CaseKey] = set()  # too slow to win; Keras without settings stays all the same
+        self._outpaced: set[CaseKey] = set()  # too slow to win; Keras without settings may stay all the same
 
     def configured(self, asked: Asked) -> RunConfig:
         purpose = parse.known("purpose", asked.purpose, PURPOSES)
@@ -135,7 +135,7 @@ class Plans(Planner):
         return [index for index in far if cases[index].column != baseline]
 
     def decide(self, row: OpenRow, config: RunConfig) -> None:
-        """Have those leave that are too slow to win. Keras without settings stays, to tell what is gained."""
+        """Have those leave that are too slow to win; Keras without settings once it is known to take over BEYOND."""
         asked, measured = MODE.asked(config), row.measured
         if asked.purpose != "train":  # each look is at predictions
             row.portion = dataclasses.replace(row.portion, predicts=True)
@@ -143,10 +143,14 @@ class Plans(Planner):
             return
         left = {case.column: measured[case.key] for case in row.alive}
         racing = [case.column for case in row.alive if case.key not in self._outpaced and left[case.column].is_ranked]
-        standing = race.look(racing, race.compare_by(self.metric(row, config), left), asked.margin)
+        compare = race.compare_by(self.metric(row, config), left)
+        standing = race.look(racing, compare, asked.margin)
         if standing is None:
             return
-        baseline = race.baseline_of(left, asked)
+        baseline = race.baseline_of([key.column for key, case in measured.items() if case.failure is None], asked)
+        if baseline in left and baseline != standing.leader:
+            gain = compare(baseline, standing.leader)
+            baseline = None if gain is not None and gain.is_above(BEYOND) else baseline
         self._outpaced |= {case.key for case in row.alive if case.column in standing.slower}
         row.alive = [case for case in row.alive if case.key not in self._outpaced or case.column == baseline]
         if standing.is_over:

@@ -227,11 +227,16 @@ def race(store: Store, worker: FakeWorker, *among: Case, effort: Effort, asked: 
     return run(store, worker, *among, effort=effort, config={"own": dataclasses.asdict(asked)}, planner=Plans())
 
 
-def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(store: Store) -> None:
-    worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(4.0))
+@pytest.mark.parametrize(
+    ("default_ms", "later"), [(1.5, ["jax", "tensorflow", "jax"]), (4.0, ["jax", "jax"])], ids=["below 2×", "beyond"]
+)
+def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(
+    default_ms: float, later: list[str], store: Store
+) -> None:
+    worker = FakeWorker(torch=sliced(9.0), jax=sliced(1.0), tensorflow=sliced(default_ms))
     among = [*THREE, made.case(backend="jax", options=Options(threads=1))]
-    race(store, worker, *among, effort=Effort(1, 2), asked=RaceConfig(baseline="tensorflow"))
-    assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], ["jax", "tensorflow", "jax"]]
+    race(store, worker, *among, effort=Effort(1, 3), asked=RaceConfig(baseline="tensorflow"))
+    assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], later, later]
     portion = Plans().first_portion(RunConfig(effort=exactly(1)), CASES[:1])  # short, also of one column or round
     assert portion == Portion({TRAIN: plan.FIRST_CYCLES})
 
@@ -246,7 +251,8 @@ def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(sto
 def test_a_race_is_won(store: Store, jax_ms: list[float], tensorflow_ms: list[float], blocks: int, reason: str) -> None:
     worker = FakeWorker(torch=sliced(9.0), jax=sliced(*jax_ms), tensorflow=sliced(*tensorflow_ms))
     record = race(store, worker, *THREE, effort=Effort(1, 3), asked=RaceConfig(baseline="torch"))
-    assert (worker.blocks, record.stopped_because) == ([["torch", "jax", "tensorflow"]] * blocks, reason)
+    later = [["jax", "tensorflow"]] * (blocks - 1)
+    assert (worker.blocks, record.stopped_because) == ([["torch", "jax", "tensorflow"], *later], reason)
 
 
 def test_a_race_for_predictions_measures_them_in_each_round(store: Store) -> None:
