@@ -59,6 +59,7 @@ class RunKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False)
 
 class SweepKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
     data: str
+    runtime: Words
     control: bool
 
 

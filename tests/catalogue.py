@@ -170,6 +170,21 @@ def sweep() -> Runs:
     return [run(*trials, config=sweep_mode.MODE.configured(RunConfig(effort=exactly(3, results.SWEEP))))]
 
 
+def sweep_exported() -> Runs:
+    """Predictions of one model and of what it was exported to, which it overtakes."""
+    trials: list[Trial] = []
+    for place, (batch, times_ms) in enumerate({1: (2.0, 0.5), 8: (2.4, 1.5), 64: (5.0, 9.0)}.items()):
+
+        def measured(ms: float, seed: int, batch: int = batch) -> Measurement:
+            return dataclasses.replace(made.predicting(), prediction=[made.latency(batch, made.wobbling(ms, seed))])
+
+        columns = dict(zip((TORCH, torch(runtime="onnxruntime")), times_ms, strict=True))
+        trials += made.in_blocks(columns, measured, first=3 * place, size=Size(batch=batch))
+    effort = exactly(3, dataclasses.replace(results.SWEEP, kind="sweep_predictions"))
+    trials = [dataclasses.replace(trial, protocol="sweep_predictions") for trial in trials]
+    return [made.untrained(run(*trials, config=sweep_mode.MODE.configured(RunConfig(effort=effort))))]
+
+
 def explain() -> Runs:
     def taken_apart(step_ms: float, seed: int) -> Measurement:
         arrays_ms, *_ = made.wobbling(2 * step_ms, seed)
@@ -448,6 +463,7 @@ MADE: Sequence[Callable[[], Runs]] = (
         run_devices,
         run_environments,
         sweep,
+        sweep_exported,
         explain,
         versus,
         fastest,

@@ -9,6 +9,7 @@ from kerasbench.analysis.cases import Measured, Row, judge_cases, summarize_case
 from kerasbench.analysis.rankings import Ranking, rank
 from kerasbench.analysis.ratios import priors_of
 from kerasbench.protocol.columns import CPU, CaseKey, Column, Size
+from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Group, Run, Trial, completed_rounds
 from kerasbench.text import count
@@ -62,7 +63,7 @@ def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> S
     rows = [
         Row(
             scenario.description,
-            workload,
+            _at(size, workload),
             cases,
             record.origin(Group(scenario.description.name, workload.name, size is not None)),
             size,
@@ -80,6 +81,13 @@ def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> S
     # Two tables: each one's verdicts are judged together.
     rankings = [*rank(published, record.minimal_effect), *rank(sized, record.minimal_effect)]
     return Summary(record, columns, [*published, *sized], rankings, _terms(record))
+
+
+def _at(size: Size | None, workload: WorkloadDescription) -> WorkloadDescription:
+    """Return the workload that a row predicts with: how many samples is what its headline goes by."""
+    if size is None or size.batch is None or not workload.predicts_only:
+        return workload
+    return workload.of_batch(size.batch)
 
 
 def _without_open_round(record: Run) -> Run:

@@ -46,6 +46,13 @@ class Case:
         key = self.key
         return (key.scenario, key.workload, key.size, key.column.paired if self.paired else None)
 
+    def resized(self) -> "Case":
+        """Return it with the workload of its own size, where it predicts at that."""
+        size = self.options.size
+        if size is None or size.batch is None or not self.protocol.agenda.only_predicts:
+            return self
+        return replace(self, selected=self.selected.of_batch(size.batch))
+
     @property
     def slices_ns(self) -> int:
         """How long its slices last in a block, at most: the control of a long block rests most of the time."""
@@ -228,7 +235,7 @@ def _crossed(
         for options in [options for options in asked if variants.belong(options, backend)]:
             labelled = options.but(environment=environment.label or None)
             protocol = choices.protocol(config, options)
-            case = Case(selected, backend, device, labelled, protocol, config.paired)
+            case = Case(selected, backend, device, labelled, protocol, config.paired).resized()
             known = facts(case, processors)
             if config.scenarios or all(variant.is_there(known) for variant, _ in variants.chosen(options)):
                 yield case

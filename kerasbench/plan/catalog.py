@@ -69,6 +69,9 @@ class Selected:
         """How the command line is given it: a built-in one by its label, one of the user's own by its file."""
         return self.label if self.entry.suite else label(shlex.quote(str(self.entry.file)), self.workload.name)
 
+    def of_batch(self, samples: int) -> "Selected":
+        return replace(self, workload=self.workload.of_batch(samples))
+
 
 def builtin_folder() -> Path:
     inside = PACKAGE_FOLDER / "scenarios"  # in a wheel; in a checkout beside the package

@@ -1,6 +1,6 @@
 """What a scenario file says of itself, remembered. Standard library alone: ``list`` reads nothing else."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,15 @@ class WorkloadDescription:
     @property
     def predicts_batches(self) -> bool:
         """Whether predictions of a batch are measured besides those of single samples."""
-        return (self.predict_batch or self.batch) > 1
+        return self.predicted > 1
+
+    @property
+    def predicted(self) -> int:
+        """Samples that a prediction takes at once."""
+        return self.predict_batch or self.batch
+
+    def of_batch(self, samples: int) -> "WorkloadDescription":
+        return replace(self, batch=samples, predict_batch=samples)
 
 
 @dataclass(frozen=True)

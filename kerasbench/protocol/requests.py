@@ -59,7 +59,7 @@ def fitting(name: str) -> str:
 
 
 DataKind = Literal["synthetic", "real"]
-ProtocolKind = Literal["steady", "published", "sweep", "calls", "builds", "predictions"]
+ProtocolKind = Literal["steady", "published", "sweep", "calls", "builds", "predictions", "sweep_predictions"]
 MIN_STEPS_FOR_SLICES = 8  # in shorter epochs the epochs themselves are counted
 
 
@@ -134,7 +134,7 @@ class Protocol:
 
     @property
     def needs_training(self) -> bool:
-        return self.agenda.sized or (self.agenda.usual and self.lasts)
+        return self.agenda.trains and (self.agenda.sized or (self.agenda.usual and self.lasts))
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ class Agenda:
     predicts: bool = True
     usual: bool = False  # other runs are measured beside it: it is judged by parity, and leaves out what is known
     in_full: bool = False  # it runs all published epochs first, each case by itself
-    sized: bool = False  # it measures steps alone, at the size that the options name
+    sized: bool = False  # it measures steps, or predictions, alone at the size that the options name
     timeout_s: float = 300.0
 
     @property
@@ -72,6 +72,10 @@ class Agenda:
     def of(self, trains: bool) -> "Agenda":
         """Return what is left of it for a model that is not trained."""
         return self if trains or not self.trains else UNTRAINED
+
+    def predicts_in(self, stage: Stage, batch: int) -> bool:
+        """Whether it has a stage of predictions where a batch has so many samples."""
+        return batch > 1 if stage.batched else batch == 1 or not (self.sized and stage.name == ONE)
 
 
 TRAINED = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}
@@ -83,6 +87,7 @@ _AGENDAS = (
     Agenda("sweep", {TRAIN: 1.0}, predicts=False, sized=True),
     Agenda("calls", CALLED, trains=False),  # predicts in every way
     UNTRAINED,
+    Agenda("sweep_predictions", {ONE: 1.0, BATCH: 1.0}, trains=False, sized=True),
     Agenda("builds", {BUILD: 1.0}, trains=False, predicts=False),  # makes the model again and again
 )
 AGENDAS: Mapping[str, Agenda] = {agenda.name: agenda for agenda in _AGENDAS}

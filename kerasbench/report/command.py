@@ -32,7 +32,7 @@ def scenarios_of(config: RunConfig) -> list[str]:
 
 def rounds_of(config: RunConfig) -> Iterator[str]:
     effort, agenda = config.effort, config.effort.protocol.agenda
-    if agenda.in_full or agenda.only_predicts:
+    if agenda.in_full or (agenda.only_predicts and not agenda.sized):
         yield from ("--protocol", agenda.name)
     rounds = (effort.min_rounds, effort.max_rounds)
     is_rigorous = config.control and rounds == (RIGOROUS_ROUNDS, RIGOROUS_ROUNDS)

@@ -24,7 +24,7 @@ def rank(record: Run, group: Group) -> Rank:
     """Return the rank of a run among those that measured a group: the group is taken from the one with the highest."""
     config = record.config
     agenda = config.effort.protocol.agenda
-    fits = agenda.sized if group.sized else agenda.usual
+    fits = agenda.sized and agenda.trains if group.sized else agenda.usual
     has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
     return (fits, config.general, has_defaults, record.started)
 

@@ -141,7 +141,9 @@ def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int,
     dataset = scenario.dataset(workload)
     batch = size.batch or workload.batch_size
     samples = batch * steps_at(batch, draw(dataset, 1, seed, "synthetic").row_bytes)
-    at_size = dataclasses.replace(workload, batch=batch, width=size.width or workload.width, train=samples)
+    predicted = size.batch or workload.predict_batch_size
+    at_size = dataclasses.replace(workload, batch=batch, predict_batch=predicted, train=samples)
+    at_size = dataclasses.replace(at_size, width=size.width or workload.width)
     at_size = dataclasses.replace(at_size, validation=0, test=0, test_each_epoch=False)
     rows = draw(dataset, min(samples, workload.train), seed, kind).repeated(samples)
     return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, check_pipeline(at_size, rows))

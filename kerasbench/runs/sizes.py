@@ -44,7 +44,7 @@ Units = Mapping[str, float]  # in ns, by Stage.unit; at most
 def units_of(workload: WorkloadDescription, step_ns: float, pass_batches: int = 1) -> Units:
     """By a column's step; of a model that is not trained, by a prediction."""
     step_ns = max(0.0, step_ns - BY_ITSELF_NS)
-    size = workload.predict_batch or workload.batch
+    size = workload.predicted
     forward = step_ns if workload.predicts_only else FORWARD * step_ns * min(1.0, size / workload.batch)
     forward = max(FORWARD_NS, forward)
     validation = max(FORWARD_NS, FORWARD * step_ns) * math.ceil(workload.validation / workload.batch)
@@ -100,7 +100,7 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
     learned = fit(LEARN, units["step"], learned)
     silenced = fit(SILENCED, units["step"], PARITY_STEPS, least=0)
     calls = fit(predict / 2, units["forward"], WARMUP_CALLS, least=2)
-    size = workload.predict_batch or workload.batch
+    size = workload.predicted
     stages, room_ns = stages_of(protocol, workload), roomier * protocol.column_max_ns
     kept = {standing(stages)}
     if not workload.predicts_only and protocol.predicts and not protocol.epochs:

@@ -10,7 +10,7 @@ from kerasbench.analysis.estimates import median_error, t_quantile
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol, counts_epochs
-from kerasbench.protocol.stages import EPOCH, OWN, STAGES, STAND, TRAIN, Stage
+from kerasbench.protocol.stages import EPOCH, OWN, STAGES, STAND, TRAIN, Agenda, Stage
 
 Orders = Callable[[int], Iterator[Sequence[int]]]
 Slices = Sequence[Sequence[Slice]]  # of each column
@@ -67,19 +67,19 @@ PARTS_SHARE = 0.4  # of a column's time again, for the three ways in which a ste
 def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
     """Of the time; what a workload lacks is left to the steps, or without these to all."""
     agenda = protocol.agenda.of(trains=not workload.predicts_only)
-    present = {stage: share for stage, share in agenda.shares.items() if _has(workload, STAGES[stage])}
+    present = {stage: share for stage, share in agenda.shares.items() if _has(agenda, workload, STAGES[stage])}
     whole = sum(present.values())
     if TRAIN in present:
         return present | {TRAIN: present[TRAIN] + 1 - whole}
     return {stage: share / whole for stage, share in present.items()}
 
 
-def _has(workload: WorkloadDescription, stage: Stage) -> bool:
+def _has(agenda: Agenda, workload: WorkloadDescription, stage: Stage) -> bool:
     if stage.phase == "generate":
         return workload.new_tokens > 0 and workload.own_generate == (stage.way == OWN)
-    if stage.batched:
-        return workload.predicts_batches
-    return stage.name != EPOCH or not counts_epochs(workload.steps)
+    if stage.name == EPOCH:
+        return not counts_epochs(workload.steps)
+    return agenda.predicts_in(stage, workload.predicted)
 
 
 def standing(of_stage: Collection[str]) -> str:

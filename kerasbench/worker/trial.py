@@ -92,9 +92,9 @@ class Bench:
         """Yield those of these stages that are to be measured, and how many samples a prediction takes there."""
         batch = self.runner.feed.predict_batch
         for stage in names:
-            batched = stages.STAGES[stage].batched
-            if not self.leaves_out(stage) and (batch > 1 or not batched):
-                yield stage, batch if batched else 1
+            facts = stages.STAGES[stage]
+            if not self.leaves_out(stage) and self.request.protocol.agenda.predicts_in(facts, batch):
+                yield stage, batch if facts.batched else 1
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -232,7 +232,7 @@ def predictions(trial: Bench) -> None:
     with trial.pipe.phase("predict"):
         for stage, batch in trial.batches((stages.ONE, stages.BATCH)):
             trial.prediction.append(predict.time_batches(runner, batch, pace, trial.ask(stage), calls))
-        if not trial.leaves_out(stages.ALL):
+        if not (trial.leaves_out(stages.ALL) or trial.request.protocol.agenda.sized):
             most_batches = sizes.pass_batches if sizes else None
             trial.throughput = predict.time_passes(runner, pace, trial.ask(stages.ALL), most_batches)
 
@@ -335,6 +335,7 @@ PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
     "calls": (first_prediction, predictions, calls, texts, finish),
     "builds": (builds, finish),
     stages.UNTRAINED.name: (first_prediction, predictions, finish),
+    "sweep_predictions": (first_prediction, predictions, finish),
 }
 
 

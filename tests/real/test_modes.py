@@ -26,6 +26,21 @@ def test_a_sweep_leaves_a_record_and_a_page_of_every_size(faults: Path, tmp_path
     assert data.with_suffix(".md").read_text().startswith("# A training step of fine at several sizes\n")
 
 
+def test_a_sweep_measures_an_exported_model_at_every_size(faults: Path, tmp_path: Path) -> None:
+    options = ["--batch-size", "1,4", "--backend", "jax", "--device", "cpu", "--quick", "--results", str(tmp_path)]
+    options += ["--runtime", "keras,jax_export"]
+    printed(*whole_command.command(tmp_path, "sweep", str(faults / "fine.py"), *options))
+    (data,) = tmp_path.glob("*.json")
+    latencies = {
+        (trial.options.get("runtime"), trial.options.get("batch")): [
+            latency.batch for latency in made.known(trial.measurement).prediction
+        ]
+        for trial in load(data).trials
+    }
+    assert latencies == {(runtime, batch): [batch] for runtime in (None, "jax_export") for batch in (1, 4)}
+    assert data.with_suffix(".md").read_text().startswith("# On fine (predict) ")
+
+
 def test_a_width_widens_the_hidden_layers() -> None:
     outcome = trials.builtin("mnist_dense", "default", "jax", Options(batch=8, width=0.5), trials.STEPS_ALONE)
     measurement = trials.measured(outcome)

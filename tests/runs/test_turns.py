@@ -124,6 +124,8 @@ UNTRAINED = {"predicts_only": True}
         (PROTOCOL, {"new_tokens": 32}, TRAINED, 0.5),
         (Protocol("published"), {}, TRAINED, 0.5),
         (SWEEP, {}, ("train",), 1.0),
+        (Protocol("sweep_predictions"), UNTRAINED, ("predict_batch",), 1.0),
+        (Protocol("sweep_predictions"), UNTRAINED | {"predict_batch": 1}, ("predict_one",), 1.0),
         (PROTOCOL, UNTRAINED, BATCHED, 0.3),
         (PROTOCOL, UNTRAINED | {"batch": 1}, ONE_BY_ONE, 0.5),
         (PROTOCOL, UNTRAINED | {"predict_batch": 1}, ONE_BY_ONE, 0.5),

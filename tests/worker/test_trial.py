@@ -44,6 +44,7 @@ SILENCED, PARTS = trial.silenced_parity, trial.parts
         (Protocol(steps_per_slice=4, epochs=False, predicts=False), LONG, [FIRST, STEPS, FINISH]),
         (Protocol("published"), LONG, [PUBLISHED, STEPS, EPOCHS, PREDICT, FINISH]),
         (Protocol("sweep"), LONG, [FIRST, STEPS, FINISH, SILENCED]),
+        (Protocol("sweep_predictions"), LONG, [LOOK, PREDICT, FINISH]),
         (Protocol("calls", predicts=False), LONG, [LOOK, PREDICT, trial.calls, trial.texts, FINISH]),
         (Protocol("builds", predicts=False), LONG, [trial.builds, FINISH]),
     ],
@@ -111,14 +112,18 @@ def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> N
 
 
 def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    passed: list[object] = []
     monkeypatch.setattr(predict, "time_batches", lambda runner, batch, *rest: records.Latency(batch, []))
-    monkeypatch.setattr(predict, "time_passes", lambda *given: passed.append(given))
-    for left_out, batches, passes in (["predict_one", "predict_all"], [16], 0), ([], [1, 16], 1):
-        bench = subject()
+    sweep = Protocol("sweep_predictions")
+    for protocol, left_out, batches, passes in (
+        (Protocol(), ["predict_one", "predict_all"], [16], 0),
+        (Protocol(), [], [1, 16], 1),
+        (sweep, [], [16], 0),  # one size is all it asks for
+    ):
+        bench = subject(protocol)
         bench.sizes = dataclasses.replace(made.SIZES, left_out=left_out)
+        monkeypatch.setattr(predict, "time_passes", passed := Mock())
         trial.predictions(bench)
-        assert ([latency.batch for latency in bench.prediction], len(passed)) == (batches, passes)
+        assert ([latency.batch for latency in bench.prediction], passed.call_count) == (batches, passes)
 
 
 def test_a_column_that_leaves_measures_nothing_more() -> None:

@@ -5,6 +5,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import replace
 
+from kerasbench import variants
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import UsageError
@@ -14,6 +15,7 @@ from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Plan, with_controls
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Column, Options, Size
+from kerasbench.protocol.requests import ProtocolKind
 from kerasbench.results.run import Run, RunConfig
 from kerasbench.runs.planner import Planner
 
@@ -24,8 +26,13 @@ MORE_SIZES = 2  # inside the bracket of a crossover (benchmarks/METHOD.md): thir
 class Plans(Planner):
     def configured(self, asked: Asked) -> RunConfig:
         batches = parse.batches(asked.batch_sizes or ([] if asked.widths else DEFAULT_BATCHES))
-        options = crossed(configure.options_of(asked), batches, parse.widths(asked.widths))
-        return MODE.configured(configure.configured(asked, "sweep", options), SweepConfig(refine=True))
+        options = configure.options_of(asked)
+        kind: ProtocolKind = "sweep"
+        if any(variants.has(choice, "exports") for choice in options):
+            configure.require_exporters(options, asked.backends)
+            kind = "sweep_predictions"
+        options = crossed(options, batches, parse.widths(asked.widths))
+        return MODE.configured(configure.configured(asked, kind, options), SweepConfig(refine=True))
 
     def require(self, config: RunConfig, scenarios: Sequence[Selected]) -> None:
         if len(scenarios) > 1:
@@ -48,7 +55,7 @@ class Plans(Planner):
         wanted = more_sizes(Findings.of(record))
         bases = {case.column: case for case in planned.cases if not case.options.control}
         cases = [
-            replace(base, options=base.options.at(size))
+            replace(base, options=base.options.at(size)).resized()
             for size, columns in wanted.items()
             for column, base in bases.items()
             if column in columns

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, islice, pairwise
 
-from kerasbench.analysis.cases import STEADY, Row
+from kerasbench import variants
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, believed, between, judged
 from kerasbench.analysis.estimates import CONFIDENCE, Estimate, Interval, LogEstimate, Verdict, t_quantile
 from kerasbench.analysis.findings import Findings, derived
@@ -22,7 +23,7 @@ UNKNOWN_ERROR = 0.05  # of a size without an interval; all alike, so that only t
 
 @dataclass(frozen=True)
 class CostModel:
-    """Step = ``overhead`` + ``per_sample`` x batch, in ms."""
+    """Step, or prediction = ``overhead`` + ``per_sample`` x batch, in ms."""
 
     overhead: Interval
     per_sample: Interval
@@ -30,21 +31,21 @@ class CostModel:
     fits: bool  # every size lies within FIT_TOLERANCE, or within its own interval
 
 
-def fit(steps_ms: Sequence[tuple[float, Estimate]]) -> CostModel | None:
+def fit(times_ms: Sequence[tuple[float, Estimate]]) -> CostModel | None:
     """Fit the line to a series by weighted least squares; None for fewer than MIN_SIZES sizes.
 
     No standard error counts as less than the median one, so that three trials that agree do not draw the line. Those of
     sizes that lie farther off the line are scaled up (R. T. Birge, Physical Review 40, 1932).
     """
-    if len(steps_ms) < MIN_SIZES:
+    if len(times_ms) < MIN_SIZES:
         return None
     import numpy as np
 
-    steps = [step for _, step in steps_ms]
+    steps = [step for _, step in times_ms]
     shares = [(step.log_error or 0.0) if isinstance(step, LogEstimate) else 0.0 for step in steps]
     known = [share for share in shares if share]
     least = statistics.median(known) if known else UNKNOWN_ERROR
-    batches = np.array([batch for batch, _ in steps_ms], float)
+    batches = np.array([batch for batch, _ in times_ms], float)
     times = np.array([step.value for step in steps])
     errors = np.array([max(share, least) * step.value for share, step in zip(shares, steps, strict=True)])
     (slope, intercept), covariance = np.polyfit(batches, times, 1, w=1 / errors, cov="unscaled")
@@ -97,11 +98,11 @@ class SizeSeries:
         columns = {column for row in self.rows.values() for column in row.cases if not column.options.control}
         return sorted(columns, key=lambda column: column.order)
 
-    def steps_ms(self, column: Column) -> list[tuple[float, Estimate]]:
+    def times_ms(self, column: Column) -> list[tuple[float, Estimate]]:
         return [
             (size, step)
             for size, row in self.rows.items()
-            if column in row.cases and (step := row.cases[column].estimate(STEADY)) is not None
+            if column in row.cases and (step := row.cases[column].estimate(row.headline)) is not None
         ]
 
     def out_of_memory(self, column: Column) -> float | None:
@@ -111,7 +112,7 @@ class SizeSeries:
     @cached_property
     def costs(self) -> dict[Column, CostModel]:
         """Along batches alone; none of a column with too few sizes."""
-        costs = {column: fit(self.steps_ms(column)) for column in self.columns if self.axis == "batch"}
+        costs = {column: fit(self.times_ms(column)) for column in self.columns if self.axis == "batch"}
         return {column: cost for column, cost in costs.items() if cost is not None}
 
     @property
@@ -119,11 +120,10 @@ class SizeSeries:
         """The columns that are compared, at each size; ones interrupted before an interval go where others have one."""
         pairs = []
         for a, b in combinations(self.columns, 2):
-            is_fair = a.device == b.device if a.backend != b.backend else CPU in (a.device, b.device)
-            if not is_fair or a.options != b.options:
+            if not is_duel(a, b):
                 continue
             rows = [row for row in self.rows.values() if {a, b} <= row.cases.keys() and believed(row)]
-            contrasts = [contrast for row in rows if (contrast := between(row, a, b, STEADY)) is not None]
+            contrasts = [contrast for row in rows if (contrast := between(row, a, b, row.headline)) is not None]
             proven = [contrast for contrast in contrasts if contrast.ratio.has_interval]
             most = max((contrast.ratio.trials for contrast in contrasts), default=0)
             pairs.append(proven or [contrast for contrast in contrasts if contrast.ratio.trials == most])
@@ -136,6 +136,14 @@ class SizeSeries:
 
     def size(self, contrast: Contrast) -> float:
         return next(size for size, row in self.rows.items() if row is contrast.over.row)
+
+
+def is_duel(a: Column, b: Column) -> bool:
+    """Tell whether one thing differs: the backend, CPU or GPU, or the model itself and one that it was exported to."""
+    if a.options == b.options:
+        return a.device == b.device if a.backend != b.backend else CPU in (a.device, b.device)
+    itself = dict.fromkeys(variant.name for variant in variants.ALL if variant.exports)
+    return b.with_options(**itself) == a or a.with_options(**itself) == b
 
 
 @dataclass(frozen=True)

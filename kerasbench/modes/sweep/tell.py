@@ -1,7 +1,8 @@
 """What a sweep shows: from which size on one configuration overtakes another, and the time at each size."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
+from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes.sweep import MODE
 from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
@@ -11,7 +12,7 @@ from kerasbench.report.document import Document, Overtaking
 from kerasbench.report.sections import Cell, Crossover, Line, LineChart, Panel, Section, Strong, Table, Words
 from kerasbench.report.teller import Brief, Teller
 from kerasbench.report.warnings import Marks
-from kerasbench.report.words import Names, as_given, listed, names, percent, size_along, three_digits
+from kerasbench.report.words import Names, as_given, listed, names, percent, size_along, three_digits, timed_in
 from kerasbench.results.run import RunConfig
 from kerasbench.text import NOTHING
 
@@ -23,7 +24,7 @@ def title(findings: Findings) -> str:
     if said := [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]:
         return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
     if labels := [series.label for series in swept(findings)]:
-        return f"A training step of {listed(labels)} at several sizes"
+        return f"A {timed_in(findings.sized.rows)} of {listed(labels)} at several sizes"
     measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
     called = names(findings.sized.columns)
     return f"{listed(measured)}: one size" if measured else answer.nothing_compared(findings.sized, called)
@@ -53,12 +54,15 @@ def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
     return f"{faster} is faster than {loser} at every {'other ' if equal else ''}size ({span}){rest}"
 
 
-def _caption(findings: Findings) -> Words:
-    rankings = findings.sized.rankings
+def _caption(findings: Findings, rows: Collection[Row]) -> Words:
+    labels = {row.label for row in rows}
+    rankings = [ranking for row, ranking in findings.sized.ranked if row.label in labels]
     compared = [contrast for ranking in rankings for contrast in ranking.others]
     interval = " (95 % interval)" if any(contrast.ratio.has_interval for contrast in compared) else ""
     others = f": the fastest in ms; the others take N× as long{interval}" if compared else ""
-    text = f"Time per step inside an epoch (median), without the fixed cost of an epoch{others}."
+    what = {"training step": "step inside an epoch (median), without the fixed cost of an epoch"}
+    timed = timed_in(rows)
+    text = f"Time per {what.get(timed, f'{timed} (median)')}{others}."
     if not any(ranking.proven for ranking in rankings):
         return text
     return [text, " ", Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}."]
@@ -69,7 +73,7 @@ def _notes(series: SizeSeries, called: Names) -> Iterator[str]:
         if cost.fits and cost.overhead.low > 0 and cost.per_sample.low > 0:
             overhead, sample = (three_digits(part.value) for part in (cost.overhead, cost.per_sample))
             within = percent(max(FIT_TOLERANCE, cost.deviation))
-            cost_of = f"{overhead} ms per step and {sample} ms per sample"
+            cost_of = f"{overhead} ms per {unit_of(series)} and {sample} ms per sample"
             yield f"{called[column]} takes {cost_of}, at every size within {within}."
         elif not cost.fits:
             yield f"{called[column]} follows no straight line, so it has no cost per sample."
@@ -85,10 +89,14 @@ def place_of(crossing: Crossing, axis: Axis) -> str:
     return f"about {axis} {at} ({'–'.join(ends)})" if ends else f"about {axis} {at}"
 
 
+def unit_of(series: SizeSeries) -> str:
+    return timed_in(series.rows.values()).removeprefix("training ")
+
+
 def _chart(findings: Findings, title: str) -> LineChart | None:
     panels = []
     for series in swept(findings):
-        steps_ms = {column: steps for column in series.columns if (steps := series.steps_ms(column))}
+        steps_ms = {column: steps for column in series.columns if (steps := series.times_ms(column))}
         named, seen = names(steps_ms), charts.looks(steps_ms)
         lines = [Line(named[column], seen[column], steps, column.backend) for column, steps in steps_ms.items()]
         crossovers = [
@@ -100,7 +108,8 @@ def _chart(findings: Findings, title: str) -> LineChart | None:
     known = any(step.low is not None for panel in panels for line in panel.lines for _, step in line.points)
     intervals = " Vertical lines: 95 % intervals." if known else ""
     axes = " and ".join(dict.fromkeys(AXES.get(panel.axis, panel.axis) for panel in panels))
-    caption = f"Time per step by {axes}, both axes logarithmic.{intervals} {charts.where(findings.record)}."
+    units = " or ".join(dict.fromkeys(map(unit_of, swept(findings))))
+    caption = f"Time per {units} by {axes}, both axes logarithmic.{intervals} {charts.where(findings.record)}."
     return LineChart(title, caption, panels)
 
 
@@ -133,7 +142,7 @@ class Tells(Teller):
                 numbers = [answer.cell(row, rankings[row.label], column, marks) for column in series.columns]
                 rows.append([Cell(size_along(series.axis, size), size), *numbers])
             table = Table([series.axis, *(called[column] for column in series.columns)], rows)
-            notes = [_caption(findings), *_notes(series, called)]
+            notes = [_caption(findings, series.rows.values()), *_notes(series, called)]
             yield Section(f"{series.label} by {series.axis}", chart=chart, table=table, notes=notes, lines=lines)
             chart = None
         # The times at sizes that no series has: of a sweep that ended after its first one.
@@ -145,7 +154,7 @@ class Tells(Teller):
         ]
         if alone and not findings.plain.rows:
             table = Table(["workload", *called.values()], alone)
-            yield Section("Sizes without a series", table=table, notes=[_caption(findings)])
+            yield Section("Sizes without a series", table=table, notes=[_caption(findings, findings.sized.rows)])
 
     def sentences(self, findings: Findings) -> list[str]:
         return [f"On {series.label} {sentence}." for series, sentence in sentences(findings)]
@@ -162,8 +171,12 @@ class Tells(Teller):
             row = next(iter(series.rows.values()))
             for column, cost in series.costs.items():
                 case = data.of_key(row.key(column)) | {"batch_size": None}
-                trials = sum(step.trials for _, step in series.steps_ms(column))
-                metrics = {"fixed_step_ms": cost.overhead, "per_sample_ms": cost.per_sample} if cost.fits else {}
+                trials = sum(step.trials for _, step in series.times_ms(column))
+                metrics = (
+                    {f"fixed_{unit_of(series)}_ms": cost.overhead, "per_sample_ms": cost.per_sample}
+                    if cost.fits
+                    else {}
+                )
                 for metric, estimate in metrics.items():
                     told.results.append(data.result(case, metric, estimate, unit="ms", trials=trials))
             place = {"scenario": row.scenario.name, "workload": row.workload.name, "axis": series.axis}

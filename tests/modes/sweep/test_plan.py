@@ -35,6 +35,21 @@ def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> No
     assert [options.label for options in sized] == ["batch=1", "jit=off batch=1", "batch=8", "jit=off batch=8"]
 
 
+def test_a_sweep_of_exported_models_predicts_at_each_size() -> None:
+    exported = Asked(["dense"], backends=["jax"], batch_sizes=["1", "8"], choices={"runtime": ["keras", "jax_export"]})
+    config = Plans().configured(exported)
+    assert config.effort.protocol.agenda.name == "sweep_predictions" and not config.effort.protocol.needs_training
+    assert [options.label for options in config.options] == [
+        *("batch=1", "runtime=jax_export batch=1", "batch=8", "runtime=jax_export batch=8")
+    ]
+    with pytest.raises(UsageError, match="jax_export is exported from jax, which --backend does not name"):
+        Plans().configured(replace(exported, backends=["torch"]))
+    case = replace(made.case(options=config.options[2]), protocol=config.effort.protocol)
+    assert [at.selected.workload.predicted for at in (case, case.resized())] == [32, 8]
+    trains = replace(case, protocol=SWEEP)
+    assert trains.resized() is trains
+
+
 def test_two_sizes_divide_a_bracket_where_there_is_room() -> None:
     brackets = [(64, 128), (8, 64), (1, 2), (2, 4), (1, 4)]
     between = [sizes_between(low, high, whole=True) for low, high in brackets]

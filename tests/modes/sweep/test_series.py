@@ -2,6 +2,7 @@ import dataclasses
 import math
 import random
 from collections.abc import Mapping, Sequence
+from itertools import combinations
 
 import pytest
 from hypothesis import given
@@ -16,7 +17,7 @@ from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import Run
 from tests import made
-from tests.made import JAX, TORCH, known
+from tests.made import JAX, TENSORFLOW, TORCH, known
 from tests.records import BATCHES, swept
 
 EFFECT = 0.03
@@ -45,8 +46,8 @@ def test_a_series_is_a_column_over_ascending_sizes() -> None:
     record.trials.reverse()
     sweep = only(record)
     assert (sweep.label, sweep.axis) == ("dense", "batch")
-    assert [size for size, _ in sweep.steps_ms(JAX)] == [1, 8, 64]
-    assert [step.value for _, step in sweep.steps_ms(JAX)] == pytest.approx([1.0, 4.0, 20.0], rel=0.01)
+    assert [size for size, _ in sweep.times_ms(JAX)] == [1, 8, 64]
+    assert [step.value for _, step in sweep.times_ms(JAX)] == pytest.approx([1.0, 4.0, 20.0], rel=0.01)
     one_size = swept(jax=(4.0,))
     one_size.trials.append(made.trial(1, backend="jax"))  # which was not swept
     assert series.swept(Findings.of(one_size)) == []
@@ -73,6 +74,16 @@ def test_backends_are_compared_on_one_device_and_devices_by_one_backend() -> Non
     record.trials += [*on_gpu, *halves]
     pairs = [duel.contrasts[0] for duel in only(record).duels]
     assert {(pair.over.column, pair.under.column) for pair in pairs} == {(JAX, Column("jax", "gpu")), (JAX, TORCH)}
+
+
+def test_an_exported_model_is_compared_with_its_own_and_with_the_same_of_another_backend() -> None:
+    exported = [column.with_options(runtime="openvino") for column in (TENSORFLOW, TORCH)]
+    record = made.record(*made.in_blocks(dict.fromkeys((TENSORFLOW, TORCH, *exported), 1.0), size=Size(batch=1)))
+    columns = [*next(iter(summarize(record).rows)).cases]
+    assert {frozenset(pair) for pair in combinations(columns, 2) if series.is_duel(*pair)} == {
+        *(frozenset(pair) for pair in ((TENSORFLOW, TORCH), exported)),
+        *(frozenset(pair) for pair in zip((TENSORFLOW, TORCH), exported, strict=True)),
+    }
 
 
 @given(st.floats(3, 250), st.floats(0.05, 3), st.booleans())
@@ -136,7 +147,7 @@ def test_a_case_that_failed_has_no_point_and_ends_its_series() -> None:
     oom = Failure(Code.OOM, "no memory", "less of it")
     record.trials += [made.trial(1, backend="jax", failure=oom, options=Options(batch=batch)) for batch in BATCHES[2:]]
     sweep = only(record)
-    assert [size for size, _ in sweep.steps_ms(JAX)] == [1, 8]
+    assert [size for size, _ in sweep.times_ms(JAX)] == [1, 8]
     assert (sweep.out_of_memory(JAX), sweep.out_of_memory(TORCH)) == (64, None)
     assert [sweep.size(contrast) for contrast in sweep.duels[0].contrasts] == [1, 8]
     record.trials = [
