@@ -97,12 +97,18 @@ def sizes_between(low: float, high: float, whole: bool) -> list[float]:
 
 
 def more_sizes(findings: Findings) -> dict[Size, set[Column]]:
-    """Return the sizes inside the brackets of all crossings that have an interval, each with the columns that cross."""
+    """Return the sizes inside the brackets of crossings, each with the columns that cross.
+
+    Of crossings that have an interval, and of which one column is the fastest of all on a side.
+    """
+    fastest = {row.label: ranking.fastest for row, ranking in findings.sized.ranked}
     wanted: dict[Size, set[Column]] = {}
     for series in swept(findings):
         base = next(iter(series.rows.values())).size or Size()
         is_batch = series.axis == "batch"
         for crossing in [crossing for crossing in series.crossings if crossing.has_interval]:
+            if not {crossing.winner, crossing.loser} & {fastest[series.rows[size].label] for size in crossing.bracket}:
+                continue
             for value in sizes_between(*crossing.bracket, whole=is_batch):
                 size = Size(int(value), base.width) if is_batch else Size(base.batch, value)
                 wanted.setdefault(size, set()).update((crossing.winner, crossing.loser))

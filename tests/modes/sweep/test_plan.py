@@ -109,6 +109,8 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
     assert [Plans().more(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)] == [False, True]
     shared = more_sizes(Findings.of(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
     assert {size: len(columns) for size, columns in shared.items()} == {Size(16): 3, Size(32): 3}
+    of_slower = crossing(1e9, third=lambda batch: math.sqrt(1e9 / 20))  # one that is faster has no place in between
+    assert more_sizes(Findings.of(of_slower)) == {}
 
 
 def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> None:
@@ -144,7 +146,7 @@ def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have()
     """It is beside the first of the columns that cross there, which is not the first of all."""
     planned = swept_plan(budget_s=1e6, control=True)
     planned = made.changed(planned, cases=with_controls(planned.cases))
-    refined = finer(planned, crossing(1e9, third=lambda batch: math.sqrt(1e9 / 20)))
+    refined = finer(planned, crossing(5, third=lambda batch: 0.5))
     assert not any(options.control for options in refined.config.options)  # it is asked for once, for all rows
     further = [case for case in refined.cases if case.options.get("batch") in (16, 32)]
     assert "tensorflow" in {case.backend for case in further if case.options.control}
