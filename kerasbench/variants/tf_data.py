@@ -33,8 +33,9 @@ class TfData(Variant[bool]):
         return None
 
     def candidates(self, facts: CaseFacts) -> list[bool]:
-        is_whole = facts.options.get("steps_per_execution") == OF_STEPS
-        return [True] if facts.name == TENSORFLOW and is_whole and has_short_steps(facts.workload) else []
+        # Without XLA, by which such steps are not faster: each candidate makes a race longer.
+        loops = facts.options.get("steps_per_execution") == OF_STEPS and "jit" not in facts.options
+        return [True] if facts.name == TENSORFLOW and loops and has_short_steps(facts.workload) else []
 
     def written(self, value: bool, backend: str, processors: str) -> Written:
         batches = (
