@@ -135,6 +135,9 @@ class Options(Mapping[str, Value]):
     def __hash__(self) -> int:
         return self._hash
 
+    def __eq__(self, other: object) -> bool:
+        return self._chosen == other._chosen if isinstance(other, Options) else super().__eq__(other)
+
     def __repr__(self) -> str:
         return f"Options({', '.join(f'{name}={value!r}' for name, value in self._chosen.items())})"
 

@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from typing import Any
-from unittest.mock import patch
 
 RECURRENT_KINDS = ("lstm", "gru")
 BY_CUDNN, BY_BACKEND, BY_KERAS = "cudnn", "backend", "keras"
@@ -22,6 +21,8 @@ def recurrent_code(layers: Layers) -> Iterator[dict[str, str]]:
 
     It says nothing, so its functions, if they are found, are replaced by ones that take notes.
     """
+    from unittest.mock import patch  # slow to import, and the parent reads this file too
+
     names = {name.lower() for name in _class_names(layers)}
     functions = sys.modules.get("keras.src.backend")
     code: dict[str, str] = {}

@@ -9,7 +9,6 @@ import platform
 from abc import abstractmethod
 from collections.abc import Mapping
 from functools import partial
-from importlib import metadata
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, cast
@@ -29,6 +28,12 @@ if TYPE_CHECKING:
 # How far an output may lie from that of the Keras model, as a share of the largest: three times what the worst of the
 # suites' models differs by from backend to backend, and a fiftieth of what bfloat16 rounds away.
 SAME_OUTPUT, TINY = 1e-4, 1e-6
+
+
+def version(package: str) -> str:
+    from importlib import metadata  # slow to import
+
+    return metadata.version(package)
 
 
 class Runtime(Runner):
@@ -142,7 +147,7 @@ class Runtime(Runner):
         return not np.any(self.to_numpy(self.put(np.full(8, SUBNORMAL, np.float32)) * 0.5))
 
     def resolved(self) -> Resolved:
-        known = {"python": platform.python_version(), "numpy": metadata.version("numpy")}
+        known = {"python": platform.python_version(), "numpy": version("numpy")}
         return Resolved(
             jit=False,
             dtype_policy="float32",
@@ -208,7 +213,7 @@ class Bare(Runtime):
         return None
 
     def versions(self) -> dict[str, str]:
-        return {self.package: metadata.version(self.package)}
+        return {self.package: version(self.package)}
 
     @abstractmethod
     def threads(self) -> int: ...
