@@ -178,7 +178,6 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
 
 
 # How long a column takes, by its first steps. What was seen besides the units themselves, on two cores.
-FILLED = 0.8  # of the time for slices, before they are precise
 STEADY_TIMES = 2.0  # the least warm-up, until it is steady
 STAGE_SLICES = 7  # as long as so many: compiling, collecting rows, the turns of a stage
 EPOCH_NS = 1_300_000_000  # and what is learned of short epochs
@@ -195,10 +194,10 @@ def column_s(case: Case, sizes: Sizes, step_ns: float, most: Mapping[str, int]) 
         ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units["forward"]
         warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units["train"])
         ns += min(warmup_ns, protocol.warmup_max_ns + units["train"])
-    of_stage, filled = shares(protocol, workload), 1.0 if protocol.lasts else FILLED
+    of_stage = shares(protocol, workload)
     for stage in stages_of(protocol, workload):
         if stage not in sizes.left_out:
-            facts, slices_ns = STAGES[stage], filled * of_stage.get(stage, 0.2) * case.slices_ns
+            facts, slices_ns = STAGES[stage], of_stage.get(stage, 0.2) * case.slices_ns
             slice_ns = max(units[facts.unit], protocol.slice_ns)
             least_ns = (LEAST_CYCLES if facts.long else cycles) * slice_ns
             slices_ns = min(slices_ns, most.get(stage, math.inf) * slice_ns)
