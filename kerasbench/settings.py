@@ -56,8 +56,8 @@ class Settings:
         "One short round: a first look, with rough intervals, without start-up, first step and predictions of a batch. "
         "What takes ten times as long as the fastest is left out after its second step.")
     interval: str | float | None = option(None, "--interval PERCENT", LONG,
-        "3 to 12 rounds, until the fastest is decided and every printed interval is within this or wholly beyond 2×, "
-        "or until 12 would not do. Default: 5%.")
+        "3 to 12 rounds, until the fastest is decided and every printed interval is within this (beyond 2×: "
+        "twice this), or until 12 would not do. Default: 5%.")
     rounds: int | None = option(None, "--rounds N", LONG, "Exactly N rounds. `fastest`: at most N, by default 4.")
     rigorous: bool = option(False, "--rigorous", LONG, "Twelve rounds and an A/A control.")
     budget: str | float | None = option(None, "--budget TIME", LONG,

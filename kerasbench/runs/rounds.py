@@ -163,7 +163,8 @@ class Rounds:
             row.looks.append(self._look(row, priors, self.planner.metric(row, self.planned.config)))
             row.stop = stopping.stop_reason(self.planned.effort, row.looks)
             is_known = partial(self._is_known, row, priors)
-            row.portion = schedule.next_portion(row.cases[0], row.compared, row.trials, priors, is_known)
+            least = self.planned.effort.min_rounds
+            row.portion = schedule.next_portion(row.cases[0], least, row.compared, row.trials, priors, is_known)
             self.planner.decide(row, self.planned.config)
 
     def _look(self, row: OpenRow, priors: Priors, metric: str) -> stopping.Look:

@@ -40,7 +40,7 @@ def blocks_by_round(trials: Iterable[Trial]) -> dict[int, set[int]]:
 # Many cycles in few blocks say less than few in many. The best number follows from what both cost: T. Kalibera and
 # R. Jones, "Rigorous benchmarking in reasonable time", ISMM 2013.
 
-EVERY = 3  # rounds: in one of so many a row measures what it does not wait for
+EVERY = 3  # of many rounds that are asked for: in one of so many a row measures what it does not wait for
 QUICK_CYCLES = 14  # of a quick look: with more, its ratios differ by as much from the next look's
 FIRST_CYCLES = 15  # twelve scenarios were worth 12 to 37 on three backends, by their first blocks
 ASSUMED_DEGREES = 4  # blocks of a row's own, as which an assumed scatter counts where there are too few ratios
@@ -73,19 +73,20 @@ def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
 
 def next_portion(
     case: Case,
+    least: int,
     compared: Sequence[Measured],
     trials: Iterable[Trial],
     priors: Priors | None,
     is_known: Callable[[str], bool],
 ) -> Portion:
-    """``is_known``: whether the row's ratios of a metric are."""
+    """``least``: rounds that are asked for in any case; ``is_known``: whether the row's ratios of a metric are."""
     protocol, rounds = case.protocol, blocks_by_round(trials)
     if any(len(blocks) > 1 for blocks in rounds.values()):  # not all columns fit into memory together
         return Portion()
     headline = headline_of(trial for measured in compared for trial, _ in measured.trials)
     cycles = cycles_of(protocol, compared, headline, priors)
     following = 1 + max(rounds, default=0)
-    if not protocol.agenda.usual or protocol.parts or following % EVERY == 0:
+    if not protocol.agenda.usual or protocol.parts or (MIN_ROUNDS < following <= least and following % EVERY == 0):
         return Portion(cycles)
     with_epochs = len(compared) == 1 or _epochs_matter(compared)
     if following <= MIN_ROUNDS:

@@ -18,14 +18,14 @@ from kerasbench.protocol.columns import Column
 from kerasbench.results.run import BUDGET, Effort
 from kerasbench.text import count
 
-BEYOND = 2.0  # times as long: from there on nobody asks by how much
+BEYOND, FAR = 2.0, 2.0  # what takes so many times as long may have an interval so many times as wide
 HOPE_ROUNDS = 5  # fewer tell too little of what the last one would bring
 
 
 class StopReason(Enum):
-    KNOWN = "who is faster is decided, and every interval is within ±{percent:.3g} % or wholly beyond {beyond:g}×"
-    TIMED = "every time is known to ±{percent:.3g} %"
-    HOPELESS = "{most} rounds would not make it known to ±{percent:.3g} % either, by how the first ones scattered"
+    KNOWN = "who is faster is decided, and every interval is within ±{near:.3g} % (beyond {beyond:g}×: ±{far:.3g} %)"
+    TIMED = "every time is known to ±{near:.3g} %"
+    HOPELESS = "{most} rounds would not make it known to ±{near:.3g} % either, by how the first ones scattered"
     ROUNDS = "all {most} rounds are done"
     BROKEN = "base or head failed, so nothing is left to compare"
     WON = "no other setting can beat the leader by more than the margin"
@@ -83,7 +83,8 @@ def known_of(ratio: LogEstimate | None, effort: Effort, effect: float | None) ->
 def _is_enough(ratio: LogEstimate, aim: float, effect: float | None) -> bool:
     _, p = claim(ratio, effect or 0.0)
     is_decided = effect is None or (p is not None and p <= 1 - CONFIDENCE)
-    return is_decided and ((ratio.half_width is not None and ratio.half_width <= aim) or ratio.is_above(BEYOND))
+    allowed = FAR * aim if ratio.is_above(BEYOND) else aim
+    return is_decided and ratio.half_width is not None and ratio.half_width <= allowed
 
 
 def _after(ratio: LogEstimate, rounds: int) -> Iterator[LogEstimate]:
@@ -123,7 +124,8 @@ def out_of_budget(budget_s: float | None, spent_s: float, another_s: float, done
 def in_words(reason: StopReason, effort: Effort) -> str:
     if reason is StopReason.ROUNDS and effort.max_rounds <= 1:
         return "one round was asked for"
-    return reason.value.format(percent=100 * effort.aim, beyond=BEYOND, most=effort.max_rounds)
+    near = 100 * effort.aim
+    return reason.value.format(near=near, far=FAR * near, beyond=BEYOND, most=effort.max_rounds)
 
 
 def all_in_words(reasons: Sequence[StopReason], effort: Effort) -> str:

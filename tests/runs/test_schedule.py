@@ -112,9 +112,11 @@ def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
     assert list(cycles(trials, "predict_batch_p50_ms")) == ["predict_batch"]
 
 
-def portion(trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False, known: bool = False) -> Portion:
+def portion(
+    trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False, known: bool = False, least: int = 3
+) -> Portion:
     case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
-    return schedule.next_portion(case, OpenRow([], trials=trials).compared, trials, None, lambda metric: known)
+    return schedule.next_portion(case, least, OpenRow([], trials=trials).compared, trials, None, lambda metric: known)
 
 
 def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_every_block() -> None:
@@ -124,6 +126,22 @@ def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_eve
     assert (alone.epochs, alone.predicts) == (True, False)
     second = [portion(blocks(1, epoch_ms=2.0), paired=paired) for paired in (False, True)]
     assert [(of_case.epochs, of_case.predicts) for of_case in second] == [(False, True), (True, True)]
+
+
+@pytest.mark.parametrize(
+    ("done", "least", "epochs", "predicts"),
+    [
+        (2, 3, False, True),
+        (5, 3, False, False),  # what no row waits for, three rounds have told
+        (5, 12, True, True),  # twelve were asked for
+        (6, 12, False, False),
+    ],
+)
+def test_what_a_row_does_not_wait_for_ends_after_three_rounds_or_is_in_every_third_that_is_asked_for(
+    done: int, least: int, epochs: bool, predicts: bool
+) -> None:
+    following = portion(blocks(done, epoch_ms=2.0), least=least)
+    assert (following.epochs, following.predicts) == (epochs, predicts)
 
 
 @pytest.mark.parametrize("protocol", [SWEEP, Protocol(parts=True)])

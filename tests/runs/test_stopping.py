@@ -50,7 +50,8 @@ def test_a_row_looks_at_what_its_page_prints() -> None:
     [
         (1.5, 0.005, {}, True),
         (1.5, 0.03, {}, False),  # ±8 %
-        (3.0, 0.03, {}, True),  # beyond 2×
+        (3.0, 0.03, {}, True),  # beyond 2×: ±10 % are enough
+        (9.0, 0.05, {}, False),  # ±13 %
         (2.1, 0.03, {}, False),  # perhaps
         (1.03, 0.005, {}, False),  # slower, or not
         (1.0, 0.005, {}, False),  # within ±4 %, but not within the effect
@@ -73,6 +74,7 @@ def test_versions_that_are_the_same_are_known_without_what_sessions_differ_by() 
         (1.5, 0.03, 0.0, False),  # 0.03 of five rounds become 0.019 of twelve, of which 2.1 are 4 %
         (1.5, 0.04, 0.0, True),
         (2.2, 0.04, 0.0, False),  # it will lie wholly beyond 2×
+        (9.0, 0.12, 0.0, True),  # and this will not be within ±10 %
         (1.5, 0.03, 0.02, True),  # sessions differ, however many rounds there are
         (1.05, 0.02, 0.0, False),  # it is not decided yet
         (1.0, 0.001, 0.02, True),  # nor will it be
@@ -114,7 +116,7 @@ def test_when_a_row_has_enough(looks: Sequence[stopping.Look], reason: StopReaso
 
 
 def test_why_a_row_ends_in_words() -> None:
-    known = "who is faster is decided, and every interval is within ±5 % or wholly beyond 2×"
+    known = "who is faster is decided, and every interval is within ±5 % (beyond 2×: ±10 %)"
     assert in_words(StopReason.KNOWN, Effort()) == known
     assert "±7.5 %" in in_words(StopReason.TIMED, Effort(aim=0.075))
     assert in_words(StopReason.HOPELESS, Effort()) == (
