@@ -70,8 +70,10 @@ def page(
             rows[row].measure(rng)
         prior = None
         if len(rows[open_[0]].logs) >= MIN_ROUNDS:
-            apart = [np.diff(row.logs[:, pair], axis=1)[:, 0] for row in rows for pair in ([0, 1], [1, 2])]
-            prior = prior_of([(variance([float(log) for log in logs]), len(logs) - 1.0) for logs in apart])
+            pairs = list(itertools.combinations(range(COLUMNS), 2))
+            apart = [np.diff(row.logs[:, pair], axis=1)[:, 0] for row in rows for pair in pairs]
+            variances = [(variance([float(log) for log in logs]), len(logs) - 1.0) for logs in apart]
+            prior = prior_of(variances, ROWS * (COLUMNS - 1))
         for row in open_:
             others = rows[row].others(prior) if len(rows[row].logs) >= MIN_ROUNDS else []
             known = [stopping.known_of(ratio, effort, MINIMAL_EFFECT) for ratio in others]

@@ -277,26 +277,29 @@ class Prior:
         return (self.degrees * self.variance + degrees * variance) / total, total
 
 
-def prior_of(samples: Sequence[tuple[float, float]]) -> Prior | None:
+def prior_of(samples: Sequence[tuple[float, float]], independent: float | None = None) -> Prior | None:
     """Return the distribution of variances, each given with its degrees of freedom; None for fewer than MIN_RATIOS.
+
+    ``independent``: how many they are worth, where some follow from others; None: all.
 
     By the moments of log variances: of a draw with d degrees of freedom the logarithm scatters by trigamma(d/2) for its
     own few values, and by trigamma(prior degrees / 2) for the distribution that it was drawn from.
     """
     from scipy.special import digamma, zeta
 
-    if len(samples) < MIN_RATIOS:
+    number = len(samples) if independent is None else independent
+    if number < MIN_RATIOS:
         return None
     logs = [
         math.log(max(variance, LEAST_VARIANCE)) - float(digamma(degrees / 2)) + math.log(degrees / 2)
         for variance, degrees in samples
     ]
-    scatter = statistics.variance(logs) * (1 + SPREAD_ERRORS * math.sqrt(2 / (len(logs) - 1)))
+    scatter = statistics.variance(logs) * (1 + SPREAD_ERRORS * math.sqrt(2 / (number - 1)))
     expected = statistics.fmean(float(zeta(2, degrees / 2)) for _, degrees in samples)  # zeta(2, x): trigamma(x)
-    most = sum(degrees for _, degrees in samples) * (1 - 1 / len(samples))  # all variances are one: they are pooled
+    most = statistics.fmean(degrees for _, degrees in samples) * (number - 1)  # all variances are one: they are pooled
     degrees = min(2 * inverse_trigamma(scatter - expected), most) if scatter > expected else most
-    middle = statistics.fmean(logs) + MIDDLE_ERRORS * statistics.stdev(logs) / math.sqrt(len(logs))
-    return Prior(math.exp(middle + float(digamma(degrees / 2)) - math.log(degrees / 2)), degrees, len(samples))
+    middle = statistics.fmean(logs) + MIDDLE_ERRORS * statistics.stdev(logs) / math.sqrt(number)
+    return Prior(math.exp(middle + float(digamma(degrees / 2)) - math.log(degrees / 2)), degrees, int(number))
 
 
 def inverse_trigamma(value: float) -> float:

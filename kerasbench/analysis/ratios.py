@@ -2,9 +2,11 @@
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
+from itertools import combinations
 from typing import TypeVar
 
 from kerasbench.analysis.cases import Measured, Row
@@ -355,14 +357,18 @@ def assumed_scatter(a: Measured, b: Measured, metric: str) -> float:
 
 
 def priors_of(rows: Sequence[Iterable[Measured]]) -> Priors:
-    pairs = [(family_of(*pair), pair) for cases in rows for pair in neighbours(cases)]
+    together = [[case for case in cases if case.failure is None and case.trials] for cases in rows]
+    pairs = [(family_of(*pair), pair) for cases in together for pair in combinations(cases, 2)]
+    of_family = Counter(family for family, _ in pairs)
+    independent = Counter(family_of(*pair) for cases in together for pair in neighbours(cases))
 
     @cache
     def prior(metric: str, family: Family) -> Prior | None:
         blocks = [of_blocks(pair, metric) for of, pair in pairs if of is family]
         ratios = [[block.log for block in of_pair if not block.disturbed] for of_pair in blocks]
         known = [logs for logs in ratios if len(logs) >= MIN_TRIALS_FOR_INTERVAL]
-        return prior_of([(variance(logs), len(logs) - 1.0) for logs in known])
+        worth = len(known) * independent[family] / max(1, of_family[family])
+        return prior_of([(variance(logs), len(logs) - 1.0) for logs in known], worth)
 
     return prior
 

@@ -20,7 +20,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.protocol.requests import ProtocolKind
+from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import records
 
@@ -47,9 +47,10 @@ def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
     durations: dict[CaseKey, list[float]] = {}
     scatter, family, protocol = None, family_of(planned), planned.effort.protocol
-    for file, record in _newest(folder, machine, protocol.kind):
-        # Those of --quick measured less, and tell how ratios scatter alone.
-        for trial in record.trials if record.config.effort.protocol == protocol else ():
+    for file, record in _newest(folder, machine, protocol):
+        for trial in (
+            record.trials if record.config.effort.protocol == protocol else ()
+        ):  # others measured less, or more
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
         scatter = scatter or run_scatter(summarize(record), family, file.name)
@@ -84,12 +85,18 @@ def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatte
     return RunScatter(between, borrowed, source)
 
 
-def _newest(folder: Path, machine: Machine, kind: ProtocolKind) -> Iterator[tuple[Path, Run]]:
+def _newest(folder: Path, machine: Machine, protocol: Protocol) -> Iterator[tuple[Path, Run]]:
     with suppress(ResultsError):  # there are none
         newest = islice(records(folder, lambda file, why: None, newest_first=True), LOOKED_AT)
-        wanted = (machine.identity, kind)
-        fitting = (pair for pair in newest if (pair[1].machine.identity, pair[1].config.effort.protocol.kind) == wanted)
+        of_machine = (pair for pair in newest if pair[1].machine.identity == machine.identity)
+        fitting = (pair for pair in of_machine if _tells(pair[1], protocol))
         yield from islice(fitting, FILES)
+
+
+def _tells(record: Run, protocol: Protocol) -> bool:
+    """How long trials take, or how their ratios scatter: a quick look tells other runs neither."""
+    known = record.config.effort.protocol
+    return known == protocol or (known.kind == protocol.kind and record.rounds_completed >= MIN_TRIALS_FOR_INTERVAL)
 
 
 def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, float]:

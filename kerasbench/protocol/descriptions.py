@@ -35,7 +35,8 @@ class WorkloadDescription:
         return self.predict_batch or self.batch
 
     def of_batch(self, samples: int) -> "WorkloadDescription":
-        return replace(self, batch=samples, predict_batch=samples)
+        operations = self.operations and self.operations * samples // self.batch
+        return replace(self, batch=samples, predict_batch=samples, operations=operations)
 
 
 @dataclass(frozen=True)

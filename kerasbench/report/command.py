@@ -18,8 +18,8 @@ def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> s
             flag = variant.option.flag
             words += [flag] if variant.added else [flag, ",".join(map(variant.word, values))]
     words += rounds
-    if config.effort.budget_s is not None:
-        words += ["--budget", f"{config.effort.budget_s / 60:g}m"]
+    if (budget_s := config.effort.budget_s) is not None:
+        words += ["--budget", f"{budget_s:g}s" if budget_s % 60 else f"{budget_s / 60:g}m"]
     if config.data != "synthetic":
         words += ["--data", config.data]
     return shlex.join(words)

@@ -13,11 +13,12 @@ from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measur
 from kerasbench.analysis.estimates import Prior, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
 from kerasbench.plan.cases import Case
+from kerasbench.protocol.columns import CPU
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, STAGES, TRAIN
 from kerasbench.results.run import MIN_ROUNDS, RunConfig, Trial
-from kerasbench.runs.sizes import NS_PER_S, lead_ns, stages_of, units_of
+from kerasbench.runs.sizes import BY_ITSELF_NS, NS_PER_S, lead_ns, stages_of, units_of
 from kerasbench.runs.turns import LEAST_CYCLES, SLICE_PRECISION, shares
 
 
@@ -182,11 +183,15 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
 STEADY_TIMES = 2.0  # the least warm-up, until it is steady
 STAGE_SLICES = 7  # as long as so many: compiling, collecting rows, the turns of a stage
 EPOCH_NS = 1_300_000_000  # and what is learned of short epochs
+OPERATIONS_PER_S = 60e9  # of a processor, at most, where a step by itself is too short to tell
 
 
 def column_s(case: Case, sizes: Sizes, step_ns: float, most: Mapping[str, int]) -> float:
     """Beside its first steps; ``most``: cycles of a stage (``Portion``)."""
     protocol, workload = case.protocol, case.selected.workload
+    if case.device.kind == CPU and workload.operations:
+        computing_ns = NS_PER_S * workload.operations / OPERATIONS_PER_S
+        step_ns = max(step_ns, BY_ITSELF_NS + min(step_ns, computing_ns))
     units, cycles = units_of(workload, step_ns, sizes.pass_batches), protocol.min_cycles
     ns = 0.0
     if not workload.predicts_only:

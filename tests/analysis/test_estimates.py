@@ -212,6 +212,8 @@ def test_the_distribution_of_many_variances_is_recovered(rng: random.Random) -> 
 def test_variances_that_differ_no_more_than_few_values_let_them_are_pooled() -> None:
     prior = known(estimates.prior_of([(0.01, 2.0)] * 10))
     assert prior.degrees == 18.0  # of twenty, less those of one
+    followers = known(estimates.prior_of([(0.01, 2.0)] * 15, 10))
+    assert (followers.degrees, followers.ratios) == (18.0, 10)
     assert prior.variance > 0.01  # log variances of two degrees of freedom are low on average
     assert estimates.prior_of([(0.01, 2.0)] * (estimates.MIN_RATIOS - 1)) is None
     equal = known(estimates.prior_of([(0.0, 2.0), *[(0.01, 2.0)] * 6]))

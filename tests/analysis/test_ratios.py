@@ -325,6 +325,23 @@ def test_a_family_borrows_nothing_from_another(family: Family) -> None:
     assert {kind for kind, freedom in degrees.items() if freedom > 2} == {family}
 
 
+def test_the_order_of_columns_changes_nothing_and_a_ratio_that_follows_from_others_counts_as_none() -> None:
+    scales = (0.02, 0.05, 0.06, 0.07, 0.05, 0.12)
+    rows = [
+        (
+            level(math.exp(-scale), 1.0, math.exp(scale)),
+            level(2 * math.exp(scale / 3), 2.0, 2.0, backend="tensorflow"),
+            level(3.0, 3 * math.exp(scale / 5), 3.0, backend="torch"),
+        )
+        for scale in scales
+    ]
+    given, turned = (
+        known(priors_of(ordered)(STEP, Family.BACKENDS)) for ordered in (rows, [row[::-1] for row in rows])
+    )
+    assert given.ratios == turned.ratios == 12  # of eighteen
+    assert (given.variance, given.degrees) == pytest.approx((turned.variance, turned.degrees))
+
+
 def test_each_case_is_paired_with_what_it_has_most_in_common_with() -> None:
     jax, off, control = thrice(), thrice(jit=False), thrice(jit=False, control=True)
     torch, torch_off = thrice("torch"), thrice("torch", jit=False)

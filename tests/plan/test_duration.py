@@ -72,6 +72,7 @@ def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
 
 
 OTHERS = [made.changed(RUN, machine={"chip": "Chip 10"}), made.changed(RUN, config={"effort": saved.PUBLISHED})]
+QUICK_LOOK = made.changed(RUN, config={"effort": saved.QUICK}, rounds_completed=1)
 LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "lasts": True}}
 
 
@@ -80,6 +81,7 @@ LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "lasts": True}}
     [
         ([three_rounds(0.4), RUN], PLANNED, "2026-01-02T000000.json", 2),  # the newest
         ([RUN, *OTHERS * duration.FILES], PLANNED, "2026-01-01T000000.json", 2),
+        ([RUN, *[QUICK_LOOK] * duration.FILES], PLANNED, "2026-01-01T000000.json", 2),
         ([RUN], made.plan(TORCH, JIT), "", 2),  # how ratios of backends scattered says nothing of options
         ([RUN], made.changed(PLANNED, config={"effort": LONGER}), "2026-01-01T000000.json", 0),
     ],

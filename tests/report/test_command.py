@@ -28,6 +28,7 @@ CASES: dict[str, dict[str, Any]] = {
     "--suite published --rigorous": {"effort": exactly(12), "control": True},
     "--suite published --interval 7.5%": {"effort": Effort(aim=0.075)},
     "--suite published --budget 10m": {"effort": Effort(budget_s=600.0)},
+    "--suite published --budget 200s": {"effort": Effort(budget_s=200.0)},
     "--scenario a --backend jax --device cpu": A | {"backends": ["jax"], "devices": ["cpu"]},
     "--scenario a --jit default,on,off": A | {"options": [Options(), Options(jit=True), Options(jit=False)]},
     "--scenario a --malloc default,keep --native": A | {"options": BESIDE},
