@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 from kerasbench.analysis import parity
 from kerasbench.analysis.estimates import Estimate, LogEstimate
@@ -53,6 +53,7 @@ class Measured:
     trials: list[tuple[Trial, Measurement]]
     failure: Failure | None  # the last one; a case that failed may hold earlier trials
     _known: Once[str, Estimate | None] = field(default_factory=Once, compare=False, repr=False)
+    beside: dict[tuple[int, str], Any] = field(default_factory=dict, compare=False, repr=False)  # what ratios remembers
     was_ranked: bool | None = None  # what its trials said, where they were dropped (findings.light)
 
     @cached_property

@@ -8,7 +8,7 @@ from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.analysis.ratios import in_common, in_row
+from kerasbench.analysis.ratios import in_row
 from kerasbench.protocol.columns import CaseKey, Column
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
@@ -84,7 +84,7 @@ def by_session(contrast: Contrast) -> dict[int, LogEstimate]:
     over, under, metric = contrast.over.case, contrast.under.case, contrast.metric
     if len({trial.session for trial, _ in over.trials}) < 2:  # nearly always
         return {}
-    scatter, sessions = ratios.assumed_scatter(over, under, metric), ratios.by_session(in_common(over, under), metric)
+    scatter, sessions = ratios.assumed_scatter(over, under, metric), ratios.by_session(over, under, metric)
     known = {day: ratio for day, blocks in sessions.items() if (ratio := ratios.over_blocks(blocks, scatter))}
     return known if len(known) > 1 else {}
 

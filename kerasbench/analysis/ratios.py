@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import combinations
+from operator import attrgetter
 from typing import TypeVar
+from weakref import ref
 
 from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Prior, median_error, prior_of, variance
@@ -16,7 +18,7 @@ from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Training
-from kerasbench.protocol.stages import GROWS
+from kerasbench.protocol.stages import EPOCH, GROWS
 from kerasbench.results.run import Trial
 from kerasbench.results.times import leaves_out
 
@@ -41,6 +43,10 @@ class BlockRatio:
     def of_one_cycle(self) -> float:
         """The variance of its logarithm by a single cycle's slices."""
         return (self.error or 0.0) ** 2 * self.slices
+
+    @property
+    def inverse(self) -> "BlockRatio":
+        return BlockRatio(-self.log, self.error, self.slices, self.disturbed, self.of_epochs)
 
 
 Compare = Callable[[Measurement, Measurement], BlockRatio | None]
@@ -83,7 +89,7 @@ def _log_of_means(a: Measurement, b: Measurement) -> float | None:
         return None
     ours, theirs = trained
     steps = _mean_times(ours.slices, theirs.slices)
-    if ours.unit == "epoch" or steps is None or leaves_out(a, "epoch"):
+    if ours.unit == "epoch" or steps is None or _leave_out_epochs(a, b):
         return math.log(steps[0] / steps[1]) if steps else None
     epochs, more = _mean_times(ours.epochs, theirs.epochs), a.full_steps_per_epoch - ours.epoch_steps
     if epochs is None or more < 0:
@@ -105,15 +111,6 @@ def _mean_times(a: Samples, b: Samples) -> list[float] | None:
     return [statistics.fmean(side[cycle] for cycle in counted) for side in sides] if counted else None
 
 
-def _medians(latency: Latency) -> dict[int, float]:
-    """Return by cycle the median of a slice's calls, in ns; the mean where a file does not hold the calls."""
-    calls_ns = latency.calls_of_slices
-    if not calls_ns:
-        return latency.slices.ns_by_cycle
-    cycles = zip(latency.slices.cycle or (), calls_ns, strict=False)
-    return {cycle: statistics.median(of_slice_ns) for cycle, of_slice_ns in cycles if cycle is not None}
-
-
 def _steps(a: Measurement, b: Measurement) -> BlockRatio | None:
     if a.training is None or b.training is None or "epoch" in (a.training.unit, b.training.unit):
         return None
@@ -127,7 +124,7 @@ def _epochs(a: Measurement, b: Measurement) -> BlockRatio | None:
         return None
     ours, theirs = trained
     steps = by_slices(ours.slices, theirs.slices)
-    if ours.unit == "epoch" or leaves_out(a, "epoch"):
+    if ours.unit == "epoch" or _leave_out_epochs(a, b):
         return steps
     short = by_slices(ours.epochs, theirs.epochs)
     more = a.full_steps_per_epoch - ours.epoch_steps
@@ -144,7 +141,7 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
     """
     if more < 0:
         return steps
-    epoch_ns = statistics.geometric_mean([statistics.median(training.epochs.units_ns) for training in columns])
+    epoch_ns = statistics.geometric_mean([training.short_epoch_ns for training in columns])
     steps_ns = more * statistics.geometric_mean([training.median_ns for training in columns])
     above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
     below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
@@ -161,6 +158,10 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
     )
 
 
+def _leave_out_epochs(a: Measurement, b: Measurement) -> bool:
+    return leaves_out(a, EPOCH) or leaves_out(b, EPOCH)
+
+
 def share_of_epochs(a: Measurement, b: Measurement) -> float:
     ratio = _epochs(a, b)
     return ratio.of_epochs if ratio else 0.0
@@ -168,7 +169,9 @@ def share_of_epochs(a: Measurement, b: Measurement) -> float:
 
 def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two rates, by the steps alone where no epochs were measured."""
-    ratio = _steps(a, b) if a.training and a.training.unit == "step" and not a.training.epochs else _epochs(a, b)
+    trained = _comparable(a, b)
+    without_epochs = trained and trained[0].unit == "step" and not all(side.epochs for side in trained)
+    ratio = _steps(a, b) if without_epochs else _epochs(a, b)
     ours, theirs = (side.train_samples / side.steps_per_epoch for side in (a, b))
     return ratio and replace(ratio, log=math.log(ours / theirs) - ratio.log)
 
@@ -184,7 +187,7 @@ def _compared(of: Callable[[Measurement], Calls | None], read: Callable[[Calls],
 
 
 def _called(way: str, batched: bool) -> Compare:
-    return _compared(lambda measurement: measurement.latency(way, batched), _medians)
+    return _compared(lambda measurement: measurement.latency(way, batched), attrgetter("medians_ns"))
 
 
 def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
@@ -228,7 +231,7 @@ def over_sessions(ratio: LogEstimate, a: Measured, b: Measured, metric: str) -> 
         return ratio
     between = ASSUMED[family_of(a, b)].between_sessions
     if len({trial.session for case in (a, b) for trial, _ in case.trials}) > 1:  # hardly ever
-        sessions = by_session(in_common(a, b), metric).values()
+        sessions = by_session(a, b, metric).values()
         # They count by their blocks, as they do in the ratio.
         counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sessions]
         between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
@@ -245,23 +248,23 @@ def ratio_of(
     """
     if a.failure is not None or b.failure is not None:
         return None
-    pairs = in_common(a, b)
+    common = _in_common(a, b)
     direct = None
-    if pairs:
+    if common:
         prior = priors(metric, family_of(a, b)) if priors else None
-        direct = _over_sessions(list(by_session(pairs, metric).values()), assumed_scatter(a, b, metric), prior)
-    if _is_enough(direct) or len(pairs) >= MIN_TRIALS_FOR_INTERVAL:
+        direct = _over_sessions(list(by_session(a, b, metric).values()), assumed_scatter(a, b, metric), prior)
+    if _is_enough(direct) or common >= MIN_TRIALS_FOR_INTERVAL:
         return direct
-    indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if pairs else 1, priors)
+    indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if common else 1, priors)
     if _is_enough(indirect):
         return indirect
     by_round = by_rounds(a.by_round(metric), b.by_round(metric), {trial.round: trial.session for trial, _ in a.trials})
     return by_round if _is_enough(by_round) else direct or indirect or by_round
 
 
-def by_session(pairs: Sequence[Pair], metric: str) -> dict[int, list[BlockRatio]]:
-    sessions = sorted({trial.session for (trial, _), _ in pairs})
-    return {day: _blocks([pair for pair in pairs if pair[0][0].session == day], metric) for day in sessions}
+def by_session(a: Measured, b: Measured, metric: str) -> dict[int, list[BlockRatio]]:
+    blocks = _blocks(a, b, metric)
+    return {day: [ratio for of, ratio in blocks if of == day] for day in sorted({day for day, _ in blocks})}
 
 
 def _is_enough(ratio: LogEstimate | None) -> bool:
@@ -274,7 +277,7 @@ def _by_way_of(
     """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
     products = []
     for c in others:
-        if c is a or c is b or min(len(in_common(a, c)), len(in_common(c, b))) < least:
+        if c is a or c is b or min(_in_common(a, c), _in_common(c, b)) < least:
             continue
         first, second = ratio_of(a, c, metric, (), priors), ratio_of(c, b, metric, (), priors)
         if first is not None and second is not None:
@@ -282,21 +285,40 @@ def _by_way_of(
     return max(products, key=lambda product: product.trials, default=None)
 
 
+def _in_common(a: Measured, b: Measured) -> int:
+    return len(a.by_block.keys() & b.by_block.keys())
+
+
 def in_common(a: Measured, b: Measured) -> list[Pair]:
     others = b.by_block
     return [(trial, others[block]) for block, trial in a.by_block.items() if block in others]
 
 
-def _blocks(pairs: Sequence[Pair], metric: str) -> list[BlockRatio]:
-    """Return the ratio in each block that has one: by slices where the metric has them, else by the trials' values."""
-    ratios, read = [], BY_NAME[metric].read
-    for a, b in pairs:
-        ratio = of_trials(a[1], b[1], metric)
-        if ratio is None and min(ours := read(*a) or 0.0, theirs := read(*b) or 0.0) > 0:
-            ratio = BlockRatio(math.log(ours / theirs))
-        if ratio is not None:
-            ratios.append(ratio)
-    return ratios
+def _blocks(a: Measured, b: Measured, metric: str) -> list[tuple[int, BlockRatio]]:
+    """Return the session of each block that has a ratio, and that; computed once for both ways round."""
+    known = _remembered(a, b, metric)
+    if known is None:
+        turned = _remembered(b, a, metric)
+        known = (
+            [(pair[0][0].session, ratio) for pair in in_common(a, b) if (ratio := _of_pair(*pair, metric))]
+            if turned is None
+            else [(day, ratio.inverse) for day, ratio in turned]
+        )
+        a.beside[id(b), metric] = ref(b), known
+    return known
+
+
+def _remembered(a: Measured, b: Measured, metric: str) -> list[tuple[int, BlockRatio]] | None:
+    of, blocks = a.beside.get((id(b), metric), (None, None))
+    return blocks if of is not None and of() is b else None
+
+
+def _of_pair(a: MeasuredTrial, b: MeasuredTrial, metric: str) -> BlockRatio | None:
+    """Return the ratio in a block: by slices where the metric has them, else by the trials' values."""
+    ratio, read = of_trials(a[1], b[1], metric), BY_NAME[metric].read
+    if ratio is None and min(ours := read(*a) or 0.0, theirs := read(*b) or 0.0) > 0:
+        return BlockRatio(math.log(ours / theirs))
+    return ratio
 
 
 def of_trials(a: Measurement, b: Measurement, metric: str) -> BlockRatio | None:
@@ -374,7 +396,7 @@ def priors_of(rows: Sequence[Iterable[Measured]]) -> Priors:
 
 
 def of_blocks(pair: tuple[Measured, Measured], metric: str) -> list[BlockRatio]:
-    return _blocks(in_common(*pair), metric)
+    return [ratio for _, ratio in _blocks(*pair, metric)]
 
 
 def neighbours(cases: Iterable[Measured]) -> list[tuple[Measured, Measured]]:

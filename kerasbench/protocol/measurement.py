@@ -60,7 +60,7 @@ class Samples:
         columns = vars(self)
         for name in [name for name, column in columns.items() if column is None]:
             del columns[name]  # the class has the same None; what is not in here is in no JSON
-        if any(len(column) != len(self.count) for column in columns.values()):
+        if len(set(map(len, columns.values()))) > 1:
             raise ValueError("its columns differ in length")
 
     @classmethod
@@ -128,6 +128,10 @@ class Training:
     def median_ns(self) -> float:
         return statistics.median(self.slices.units_ns)
 
+    @cached_property
+    def short_epoch_ns(self) -> float:
+        return statistics.median(self.epochs.units_ns)
+
 
 KEPT_CALLS = 167  # of a slice, at most: six slices have 1,000. A prime, so that inputs in turn are all met
 
@@ -158,6 +162,15 @@ class Latency:
         if not ends or ends[-1] != len(self.calls_ns):
             return []
         return [self.calls_ns[end - count : end] for count, end in zip(kept, ends, strict=True)]
+
+    @cached_property
+    def medians_ns(self) -> dict[int, float]:
+        """By cycle the median of a slice's calls; the mean where a file does not hold the calls."""
+        calls_ns = self.calls_of_slices
+        if not calls_ns:
+            return self.slices.ns_by_cycle
+        cycles = zip(self.slices.cycle or (), calls_ns, strict=False)
+        return {cycle: statistics.median(of_slice_ns) for cycle, of_slice_ns in cycles if cycle is not None}
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """What cannot be in a result file, which may have been edited: types do not say all, above all those of a child."""
 
-import dataclasses
-from collections.abc import Callable, Iterable, Iterator, Sized
+from collections.abc import Callable, Iterator, Sized
 from datetime import datetime
 from typing import Any
 
@@ -16,7 +15,7 @@ from kerasbench.results.times import step_ns
 SHOWN = 40  # characters of what cannot be
 MAX_WHOLE = 10**18  # of ns (thirty years), samples or bytes: what a float still tells from its neighbours, by and large
 MAX_REAL = 1e100  # of a loss or a rate: sums and products are still numbers
-NUMBERS = (int, float)
+NUMBERS, NO_NUMBERS = (int, float), (str, bool, type(None))
 # By the name of a field; numbers in lists are checked like the field that has the list.
 ONE_OR_MORE = """
     ns calls_ns passes_ns times_ns counts first_step_ns again_ns total_ns epochs_ns predict_ns count batch samples steps
@@ -87,30 +86,35 @@ def _problems_of_trial(trial: Trial) -> Iterator[str]:
         yield "an epoch takes no time"
 
 
-def _out_of_range(value: object, name: str = "") -> str:
-    """Return the name of the first field that has a number out of range; empty if all are in range."""
-    parts: Iterable[tuple[str, Any]] = ()
-    if isinstance(value, list):
-        try:  # a trial has thousands of numbers, and a report a million
-            known = [min(value), max(value)] if value and isinstance(value[0], NUMBERS) else value
-        except TypeError:  # not all of them are known
-            known = value
-        parts = [(name, part) for part in known]
-    elif isinstance(value, dict):
-        parts = [(name, part) for part in value.values()]
-    elif dataclasses.is_dataclass(value):
-        parts = vars(value).items()
-    elif isinstance(value, Options):
-        parts = value.items()
-    for field, part in parts:
+def _out_of_range(value: object) -> str:
+    """Return the name of a field that has a number out of range; empty if all are in range."""
+    left: list[tuple[str, Any]] = [("", value)]
+    while left:  # a report looks at a million numbers
+        field, part = left.pop()
         kind = type(part)
-        if kind is int or kind is float:
-            most = MAX_WHOLE if kind is int else MAX_REAL
-            if not LEAST.get(field, -most) <= part <= most:
+        if kind is int:
+            if not LEAST.get(field, -MAX_WHOLE) <= part <= MAX_WHOLE:
                 return field
-        elif kind is not str and kind is not bool and part is not None and (inner := _out_of_range(part, field)):
-            return inner
+        elif kind is float:
+            if not LEAST.get(field, -MAX_REAL) <= part <= MAX_REAL:
+                return field
+        elif kind is list:
+            left += [(field, inner) for inner in _ends(part) or part]
+        elif kind is dict:
+            left += [(field, inner) for inner in part.values()]
+        elif kind is Options:
+            left += part.items()
+        elif kind not in NO_NUMBERS and hasattr(kind, "__dataclass_fields__"):
+            left += vars(part).items()
     return ""
+
+
+def _ends(values: list[Any]) -> tuple[Any, ...]:
+    """Return the least and the largest: a trial has thousands of numbers. None of a list that has others, too."""
+    try:
+        return (min(values), max(values)) if values and type(values[0]) in NUMBERS else ()
+    except TypeError:
+        return ()
 
 
 def _needed(measured: Measurement) -> Iterator[Sized]:

@@ -181,7 +181,7 @@ def as_json(records: Sequence[Run]) -> str:
 
 
 class _Version(msgspec.Struct):
-    schema: int  # says how to read the others: nothing else is built of a file that is not a result
+    schema: int
 
 
 class _Of(msgspec.Struct):
@@ -203,14 +203,21 @@ def _machine_of(file: Path) -> object:
 
 
 def _decoded(content: bytes, file: Path) -> Run:
-    schema = msgspec.json.decode(content, type=_Version).schema
+    try:
+        record = upgrade.decoded(content, Run)
+    except msgspec.DecodeError:
+        schema = msgspec.json.decode(content, type=_Version).schema
+        if schema in (SCHEMA, upgrade.OLDER):
+            raise
+    else:
+        schema = record.schema
+    if schema == SCHEMA:
+        return record
     if schema == upgrade.OLDER:
-        return upgrade.run_of(content)
-    if schema != SCHEMA:
-        age = "a newer" if schema > SCHEMA else "an older"
-        advice = "read it with that version, or measure again"
-        raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
-    return upgrade.decoded(content, Run)
+        return upgrade.upgraded(record, content)
+    age = "a newer" if schema > SCHEMA else "an older"
+    advice = "read it with that version, or measure again"
+    raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
 
 
 def _from_journal(content: bytes, file: Path) -> Run:

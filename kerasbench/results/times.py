@@ -16,7 +16,7 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
     step_ns, training = steady_step_ns(measurement), measurement.training
     if step_ns is None or training is None or not training.epochs:
         return None
-    return statistics.median(training.epochs.units_ns) - training.epoch_steps * step_ns
+    return training.short_epoch_ns - training.epoch_steps * step_ns
 
 
 def steady_epoch_ns(measurement: Measurement) -> float | None:

@@ -48,8 +48,9 @@ class _Run(msgspec.Struct):  # what has another name or another place now; all e
     trials: list[_Trial] = []
 
 
-def run_of(content: bytes) -> Run:
-    run, old = decoded(content, Run), msgspec.json.decode(content, type=_Run)
+def upgraded(run: Run, content: bytes) -> Run:
+    """Return what a file holds that was read as if it were a newer one."""
+    old = msgspec.json.decode(content, type=_Run)
     config = _config(run.config, old.config)
     scenarios = [replace(now, baselines=then.twins) for now, then in zip(run.scenarios, old.scenarios, strict=True)]
     trials = [replace(now, session=then.sitting) for now, then in zip(run.trials, old.trials, strict=True)]
