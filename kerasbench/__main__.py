@@ -14,7 +14,7 @@ if __name__ == "__main__":
 import gc
 import signal
 
-from kerasbench.errors import UnsupportedSystem, require_supported
+from kerasbench.errors import EXIT_USAGE, UnsupportedSystem, require_supported, uninstalled
 
 
 def main() -> int:
@@ -27,7 +27,11 @@ def main() -> int:
         print(f"kerasbench: {error}", file=sys.stderr)
         return error.exit_code
     gc.set_threshold(200_000)  # of objects, and not 700: nearly all of them stay
-    from kerasbench.cli.main import main as command
+    try:
+        from kerasbench.cli.main import main as command
+    except ModuleNotFoundError as error:
+        print(f"kerasbench: {uninstalled(error.name or '')}", file=sys.stderr)
+        return EXIT_USAGE
 
     code = command()
     gc.freeze()  # or the interpreter would look for cycles in all that is left, for 0.04 s, before it ends

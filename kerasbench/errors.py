@@ -54,6 +54,10 @@ class Undecided(KerasbenchError):
     exit_code = EXIT_FAILED
 
 
+def uninstalled(package: str) -> str:
+    return f"{sys.executable} has no package {package}: install kerasbench there, with pip install -e . in its folder"
+
+
 def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
     """Return the error for an unknown name, with the nearest known one."""
     import difflib

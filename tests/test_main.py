@@ -36,6 +36,12 @@ def test_the_module_is_the_command_line_and_its_exit_code_is_the_process_s() -> 
     assert python("-m", "kerasbench", "--nonsense").returncode == 2
 
 
+def test_without_the_packages_that_it_needs_it_says_what_to_install() -> None:
+    ended = python("-S", "-m", "kerasbench", "list")  # without site-packages
+    said = f"kerasbench: {sys.executable} has no package click: install kerasbench there, with pip install -e . in "
+    assert (ended.returncode, ended.stderr.startswith(said), ended.stderr.count("\n")) == (2, True, 1)
+
+
 def test_what_lies_in_the_current_folder_is_not_taken_for_a_module_of_python_s_own(tmp_path: Path) -> None:
     for name in ("typing", "signal", "json", "random", "click"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit(9)")

@@ -18,7 +18,15 @@ from kerasbench.cli.measuring import bisect, explain, fastest, run, soak, sweep,
 from kerasbench.cli.options import CommandGroup
 from kerasbench.cli.preparing import create, doctor, list_, new
 from kerasbench.cli.reading import compare, contribute, history, report
-from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError, UsageError
+from kerasbench.errors import (
+    EXIT_INTERNAL,
+    EXIT_INTERRUPTED,
+    EXIT_OK,
+    EXIT_USAGE,
+    KerasbenchError,
+    UsageError,
+    uninstalled,
+)
 from kerasbench.text import complain, printable, write_whatever_stdout_takes
 
 NAME = "kerasbench"
@@ -94,6 +102,8 @@ def _explain(error: Exception) -> int:
         print(error.format_message(), file=sys.stderr)
     elif isinstance(error, click.ClickException):
         complain(error.format_message())
+    elif isinstance(error, ModuleNotFoundError) and error.name and not error.name.startswith(NAME):
+        complain(uninstalled(error.name))
     elif isinstance(error, OSError) and error.filename is not None:
         complain(f"{error.filename}: {error.strerror or error}")
     elif isinstance(error, OSError) and error.errno in MENDABLE:

@@ -183,7 +183,7 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
 STEADY_TIMES = 2.0  # the least warm-up, until it is steady
 STAGE_SLICES = 7  # as long as so many: compiling, collecting rows, the turns of a stage
 EPOCH_NS = 1_300_000_000  # and what is learned of short epochs
-OPERATIONS_PER_S = 60e9  # of a processor, at most, where a step by itself is too short to tell
+OPERATIONS_PER_S = 100e9  # of a processor, at most, where a step by itself is too short to tell
 
 
 def column_s(case: Case, sizes: Sizes, step_ns: float, most: Mapping[str, int]) -> float:

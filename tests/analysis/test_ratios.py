@@ -134,6 +134,12 @@ def test_what_stands_for_a_case(measured: Callable[[float], Measurement], values
     assert {metric: ratio and 1 / ratio.value for metric, ratio in back.items()} == pytest.approx(values)
 
 
+def test_a_column_that_left_before_its_short_epochs_is_compared_by_steps_whichever_way_round() -> None:
+    left, stayed = case(without_epochs(1.0, "epoch")), case(made.sliced([2.0] * 6, [90.0] * 6))
+    for metric, ratio in ((HEADLINE, 2.0), (RATE, 1 / 2)):
+        assert (over(stayed, left, metric).value, over(left, stayed, metric).value) == pytest.approx((ratio, 1 / ratio))
+
+
 def test_a_block_without_short_epochs_has_the_pairs_of_the_one_before_it() -> None:
     a, b = (
         case(made.sliced([first] * 6, [epoch * drift for drift in DRIFT]), made.partial(made.sliced([second] * 6)))

@@ -99,6 +99,11 @@ def test_a_group_without_a_command_shows_its_help(shell: Shell) -> None:
     [
         (PermissionError(13, "Permission denied", "/root/m.py"), 2, "kerasbench: /root/m.py: Permission denied\n"),
         (OSError(errno.ENOSPC, "No space left on device"), 2, "No space left on device: free disk space\n"),
+        (
+            ModuleNotFoundError("No module named 'msgspec'", name="msgspec"),
+            2,
+            "there, with pip install -e . in its folder\n",
+        ),
         (OSError(5, "Input/output error"), 70, "Input/output error\n"),
         (ZeroDivisionError("of\x1b[31m ours"), 70, "\nZeroDivisionError: of ours\n"),
     ],
