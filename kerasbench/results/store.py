@@ -203,6 +203,8 @@ def _machine_of(file: Path) -> object:
 
 
 def _decoded(content: bytes, file: Path) -> Run:
+    if b'"schema"' not in content:
+        msgspec.json.decode(content, type=_Version)  # says what is wrong; a run in memory has one by default
     try:
         record = upgrade.decoded(content, Run)
     except msgspec.DecodeError:

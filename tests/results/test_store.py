@@ -14,7 +14,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.pages import page
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Trial
-from kerasbench.results.store import MAX_FILE_BYTES, Store, as_json, clear_leftovers, load, result_files
+from kerasbench.results.store import MAX_FILE_BYTES, Store, as_json, as_line, clear_leftovers, load, result_files
 from tests import made
 
 STARTED = "2026-01-02T03:04:05Z"
@@ -158,6 +158,7 @@ def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path)
         *(("x.json", content, "not a kerasbench result") for content in (b"", b"[1, 2", b"\xff", b'{"schema": 5}')),
         ("x.json", b'{"schema": 1}', r"older kerasbench \(schema 1, not 6\); read it with that version, or measure"),
         ("x.json", b'{"schema": 99}', "newer kerasbench"),
+        ("x.json", as_line(made.record()).replace(b'"schema":6', b'"cases":0'), "missing required field `schema`"),
         *(("x.jsonl", content, "not a kerasbench result") for content in (b"", b"{}\n", b"[1, 2\n", b"\xff\n")),
         ("x.jsonl", b'{"schema": 99}\n', "newer kerasbench"),
     ],
