@@ -14,7 +14,16 @@ from kerasbench.modes import sweep as sweep_mode
 from kerasbench.modes import versus as versus_mode
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Column, Options, Size
-from kerasbench.protocol.measurement import Compiler, Exported, Generation, Measurement, Published, Samples, Slice
+from kerasbench.protocol.measurement import (
+    Compiler,
+    EpochEnds,
+    Exported,
+    Generation,
+    Measurement,
+    Published,
+    Samples,
+    Slice,
+)
 from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results import run as results
@@ -328,6 +337,9 @@ def warned_rows() -> list[Trial]:
     waited = [
         dataclasses.replace(slice_, page_faults=0, cpu_ns=slice_.ns // (1 + 3 * (slice_.cycle == 1))) for slice_ in ten
     ]
+    moved = {"jax": made.movement(), "torch": made.movement([1e-3, 2e-3, 1e-3, 0])}
+    growing = [dataclasses.replace(slice_, ns=slice_.ns * (2 + slice_.cycle), page_faults=0) for slice_ in ten]
+    rare = [dataclasses.replace(slice_, ns=slice_.ns * (1 + 7 * (slice_.cycle == 3)), page_faults=0) for slice_ in ten]
     flushed = {"versions": {"keras": "3.15.1"}, "subnormals": "flushed"}
     learned = made.taught(made.whole())
     scattered = [made.trial(index, "scattered", found=made.steps(ms)) for index, ms in ((1, 2.0), (2, 3.0), (3, 4.0))]
@@ -342,6 +354,10 @@ def warned_rows() -> list[Trial]:
     ]
     return [
         *pair("idle", learning=dataclasses.replace(learned, batch_loss_after=learned.batch_loss_before)),
+        *(made.changed(trial, measurement={"movement": moved[trial.backend]}) for trial in pair("still")),
+        *pair("growing", training={"slices": Samples.of(growing)}),
+        *pair("late", training={"epoch_ends": EpochEnds(2, 900 * made.MS, 200)}),
+        *pair("rare", training={"slices": Samples.of(rare)}),
         *pair("unjudged", parity=None),
         *bare(scattered),
         *pair("deviates", parity={"losses": [2.305, 2.2, 2.1], "sensitive": ["BatchNormalization"]}),

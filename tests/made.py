@@ -20,6 +20,7 @@ from kerasbench.protocol.measurement import (
     Latency,
     Learning,
     Measurement,
+    Movement,
     Parity,
     Parts,
     Proof,
@@ -124,6 +125,18 @@ def measurement(
         peak_device_bytes=None,
         usage=Usage(19 * MS, 10 * MS),
     )
+
+
+def movement(
+    first: Sequence[float] = (1e-3, 2e-3, 1e-3, 1e-3),
+    later: Sequence[float] = (1e-2, 2e-2, 1e-2, 1e-2),
+    sizes: Sequence[int] = (1_000, 10, 500, 5),
+    steps: int = 1_000,
+    updates: int | None = 1_000,
+) -> Movement:
+    """Of two layers, each with a matrix and a vector."""
+    weights = ["dense/kernel", "dense/bias", "dense_1/kernel", "dense_1/bias"]
+    return Movement(weights, list(sizes), list(first), list(later), steps, updates)
 
 
 def with_parts(

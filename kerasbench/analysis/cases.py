@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Generic, TypeVar
 
-from kerasbench.analysis import parity
+from kerasbench.analysis import movement, parity
 from kerasbench.analysis.estimates import Estimate, LogEstimate
 from kerasbench.analysis.families import Priors
 from kerasbench.analysis.metrics import BY_NAME
@@ -145,20 +145,26 @@ class Row:
 
     @cached_property
     def deviating(self) -> dict[Column, parity.Deviation]:
-        return parity.deviations(_first_trials(self.cases))
+        return parity.deviations(_first_trials(self.cases, "parity"))
+
+    @cached_property
+    def standstills(self) -> dict[Column, movement.Standstill]:
+        return movement.standstills(_first_trials(self.cases, "movement"))
 
 
 def judge_cases(cases: Mapping[Column, Measured]) -> dict[Column, Failure]:
-    """Return those that compute something else than the others: by the first trial, which alone compares outputs."""
-    return parity.judge_parity(_first_trials(cases))
+    """Return those that compute, or train, something else than the others: by the first trial, which alone tells."""
+    moved = movement.judge_movement(_first_trials(cases, "movement"))
+    return moved | parity.judge_parity(_first_trials(cases, "parity"))
 
 
-def _first_trials(cases: Mapping[Column, Measured]) -> dict[Column, tuple[str, Measurement]]:
+def _first_trials(cases: Mapping[Column, Measured], fact: str) -> dict[Column, tuple[str, Measurement]]:
+    """Return the first trial of each case that has this fact of a ``Measurement``."""
     compared: dict[Column, tuple[str, Measurement]] = {}
     for column, case in cases.items():
         if case.failure is None or case.failure.code is Code.PARITY:  # judged again, so that the verdict stays the same
             for trial, measurement in case.trials:
-                if measurement.parity is not None:
+                if getattr(measurement, fact) is not None:
                     compared.setdefault(column, (trial.device.kind, measurement))
     return compared
 

@@ -3,12 +3,15 @@
 import dataclasses
 import statistics
 from collections.abc import Iterable, Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from kerasbench import variants
 from kerasbench.protocol.columns import CPU, IEEE, Column
 from kerasbench.protocol.measurement import Measurement, Parity, Resolved
 from kerasbench.protocol.messages import Code, Failure
+
+Cases = Mapping[Column, tuple[str, Measurement]]  # of a row, each with the kind of its device
+Fact = TypeVar("Fact")  # what a column tells to be compared
 
 FULL = {"float32", "float64"}
 # Losses beyond their bounds are a warning up to here: a U-Net's differs by 0.2 % between backends in batches of one.
@@ -64,7 +67,7 @@ def bounds(device_kind: str, resolved: Resolved, sensitive: Iterable[str] = ()) 
     return Bounds(*map(max, zip(*allowed, strict=True)))
 
 
-def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Failure]:
+def judge_parity(cases: Cases) -> dict[Column, Failure]:
     """Return the cases of one row that compute something else than the others.
 
     The most precise cases are the reference: of three that differ, the one far from their median stands out; of two,
@@ -74,33 +77,34 @@ def judge_parity(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column
     return {column: failure for column, failure in failures.items() if failure is not None}
 
 
-def deviations(cases: Mapping[Column, tuple[str, Measurement]]) -> dict[Column, Deviation]:
+def deviations(cases: Cases) -> dict[Column, Deviation]:
     """Return the cases whose losses lie beyond their bounds, by FAILS at most; ``judge_parity`` has the others."""
     apart = {column: _deviation(*compared) for column, compared in _comparisons(cases).items()}
     return {column: beyond for column, beyond in apart.items() if beyond is not None and beyond.share <= FAILS}
 
 
-def _comparisons(
-    cases: Mapping[Column, tuple[str, Measurement]],
-) -> dict[Column, tuple[Parity, dict[Column, Parity], Bounds]]:
-    """Return for each column what it computed, which others it is held against, and how far it may lie from them."""
-    parities = {column: m.parity for column, (_, m) in cases.items() if m.parity is not None}
+def _comparisons(cases: Cases) -> dict[Column, tuple[Parity, dict[Column, Parity], Bounds]]:
+    return compared(cases, {column: m.parity for column, (_, m) in cases.items() if m.parity is not None})
+
+
+def compared(cases: Cases, facts: Mapping[Column, Fact]) -> dict[Column, tuple[Fact, dict[Column, Fact], Bounds]]:
+    """Return for each column its fact, those of the columns it is held against, and how far it may lie from them."""
     # A baseline's code does not tell its kinds of layers.
-    sensitive = {kind for parity in parities.values() for kind in parity.sensitive}
-    allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in parities}
-    keras = [column for column in parities if variants.is_reference(column.options)] or list(parities)
-    voices = {column: _voice(column) for column in parities}
+    sensitive = {kind for column in facts if (p := cases[column][1].parity) for kind in p.sensitive}
+    allowed = {column: bounds(cases[column][0], cases[column][1].resolved, sensitive) for column in facts}
+    keras = [column for column in facts if variants.is_reference(column.options)] or list(facts)
+    voices = {column: _voice(column) for column in facts}
     referring = list({voices[column]: column for column in reversed(keras)}.values())[::-1]  # the first of each
     least = min((allowed[column] for column in referring), default=None)
     finest = [column for column in referring if allowed[column] == least]
     comparisons = {}
-    for column, parity in parities.items():
+    for column, fact in facts.items():
         batch = variants.batch(column.options)
         alike = [rival for rival in finest if variants.batch(rival.options) == batch]
         apart = [rival for rival in alike if len(alike) > 2 or voices[rival] != voices[column]]
-        others = {rival: parities[rival] for rival in apart or alike if rival != column or len(alike) > 2}
+        others = {rival: facts[rival] for rival in apart or alike if rival != column or len(alike) > 2}
         if others:
-            comparisons[column] = (parity, others, allowed[column])
+            comparisons[column] = (fact, others, allowed[column])
     return comparisons
 
 

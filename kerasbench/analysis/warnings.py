@@ -1,9 +1,9 @@
 """Which warnings apply: to a case, to a row, to a whole summary, and what others disturbed."""
 
 import statistics
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import starmap
+from itertools import combinations, starmap
 
 from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Row
@@ -13,6 +13,7 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.protocol.columns import CPU, Column
+from kerasbench.protocol.measurement import Training
 from kerasbench.protocol.stages import STAGES
 from kerasbench.text import percent
 
@@ -24,6 +25,11 @@ IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the medi
 SUBNORMAL_NS, PAGE_NS = 6, 1_000
 LEAST_SLOWER = 0.1  # of a step, by what subnormal numbers add to it
 LEAST_IN_PAGES = 0.1  # of a step, in page faults
+# Steps that get longer: the last third of a column's slices beside the first, in nearly every pair of slices. Of 1,249
+# trials in results/ none is beyond both.
+GROWN, IN_ORDER, LEAST_SLICES = 1.4, 0.9, 6
+LONGER_MEAN = 1.6  # times the median of a column's slices; of these trials none has more than 1.53
+LATE = 0.5  # of all steps' time; what ends of epochs take beyond their fixed cost
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
 
@@ -67,7 +73,10 @@ def _of_case(row: Row, column: Column) -> Iterator[Concern]:
         why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
         detail = f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"
         yield Concern(WarningKind.DEVIATES, detail)
+    if still := row.standstills.get(column):
+        yield Concern(WarningKind.STILL, still.cause)
     yield from _of_steps(case, column)
+    yield from _of_hidden_work(case)
 
 
 def _of_steps(case: Measured, column: Column) -> Iterator[Concern]:
@@ -89,6 +98,49 @@ def _of_steps(case: Measured, column: Column) -> Iterator[Concern]:
     waited, slices = _idle_slices(case)
     if slices and waited / slices >= OFTEN:
         yield Concern(WarningKind.WAITED, f"in {waited} of {slices} turns")
+
+
+def _of_hidden_work(case: Measured) -> Iterator[Concern]:
+    """Yield what a median of slices does not show, though a plain `fit` takes as long as it lasts."""
+    trained = [measurement.training for _, measurement in case.trials if measurement.training is not None]
+    grown = [growth(_undisturbed_ns(training)) for training in trained]
+    if grown and min(grown) >= GROWN:
+        yield Concern(WarningKind.GROWING, f"{max(grown):.2g} times as long at the end")
+    late = [late_share(training) for training in trained]
+    if any(share >= LATE for share in late):
+        yield Concern(WarningKind.LATE, f"{1 + max(late):.2g} times as long with it")
+    units_ns = [ns for training in trained for ns in _undisturbed_ns(training)]
+    if len(units_ns) >= LEAST_SLICES:
+        times = statistics.fmean(units_ns) / statistics.median(units_ns)
+        if times >= LONGER_MEAN:
+            yield Concern(WarningKind.RARE, f"{times:.2g} times as long by the mean")
+
+
+def _undisturbed_ns(training: Training) -> list[float]:
+    slices = training.slices
+    disturbed = slices.disturbed or [False] * len(slices)
+    return [ns for ns, other in zip(slices.units_ns, disturbed, strict=True) if not other]
+
+
+def growth(units_ns: Sequence[float]) -> float:
+    """Return how many times as long the last third of slices is as the first; 1 unless nearly each is longer."""
+    if len(units_ns) < LEAST_SLICES:
+        return 1.0
+    third = len(units_ns) // 3
+    pairs = list(combinations(units_ns, 2))
+    order = sum((later > earlier) - (later < earlier) for earlier, later in pairs) / len(pairs)  # Kendall's tau
+    times = statistics.median(units_ns[-third:]) / statistics.median(units_ns[:third])
+    return times if order >= IN_ORDER else 1.0
+
+
+def late_share(training: Training) -> float:
+    """Return by which share of its steps' time a `fit` was longer, as ends of epochs took far more than short ones."""
+    ends = training.epoch_ends
+    if ends is None or not ends.count or not ends.steps or not training.epochs:
+        return 0.0
+    fixed_ns = ends.count * max(0.0, training.short_epoch_ns - training.epoch_steps * training.median_ns)
+    more_ns = ends.ns - fixed_ns
+    return more_ns / (ends.steps * training.median_ns) if more_ns > fixed_ns else 0.0
 
 
 def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:

@@ -41,6 +41,8 @@ class Backend(Protocol):
     COMPILES_AGAIN: bool  # whether the second step is compiled anew, where steps are compiled
     SEVERAL_STEPS: bool  # whether Keras can run several training steps in one execution
     UNROLLS: bool  # whether it can write them one after another, in place of a loop
+    # Whether Keras computes a cross-entropy of probabilities from the logits behind them. Others clip probabilities.
+    LOSS_BY_LOGITS: bool
     COPIES_IMAGES: bool  # whether Keras copies images with their channels last before it pools them
     RETURNS_MEMORY: bool  # whether its steps free memory by malloc, which may give it back to the system
     CACHED: tuple[str, ...]  # patterns of the files with compiled programs that it keeps in its folder of caches

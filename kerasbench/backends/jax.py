@@ -21,6 +21,7 @@ OTHER_JIT = False
 COMPILES_AGAIN = False
 SEVERAL_STEPS = True
 UNROLLS = False
+LOSS_BY_LOGITS = False
 COPIES_IMAGES = False
 RETURNS_MEMORY = True
 CACHED = ("*-cache",)

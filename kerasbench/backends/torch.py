@@ -24,6 +24,7 @@ OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler
 COMPILES_AGAIN = True  # the first step has no gradients yet that Keras would set to zero
 SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
 UNROLLS = False
+LOSS_BY_LOGITS = False
 COPIES_IMAGES = True
 RETURNS_MEMORY = True
 CACHED = ("aotautograd/*/*", "fxgraph/*/*/*")

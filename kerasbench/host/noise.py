@@ -206,6 +206,26 @@ class WarningKind(StrEnum):
         "losses differ between configurations",
         "compare what the model learns on each backend, before its speed",
     )
+    STILL = (
+        "still",
+        "it leaves weights as they are that another backend trains",
+        "look for a layer that is skipped, or cuts the gradient off, on this backend alone",
+    )
+    GROWING = (
+        "growing",
+        "its steps get longer while it trains, so what has made more steps looks slower",
+        "look for something that grows with each step, such as a list in a callback",
+    )
+    LATE = (
+        "late",
+        "a step's time leaves out work that the end of an epoch waits for",
+        "look for threads of callbacks, or of the input pipeline, that go on after their step",
+    )
+    RARE = (
+        "rare",
+        "some steps are far longer than the median, which leaves them out",
+        "plan with the mean, and look for what happens now and then: a file that is written, a validation",
+    )
     UNJUDGED = (
         "unjudged",
         "its results could not be compared with those of the other backends",

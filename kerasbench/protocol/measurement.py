@@ -112,6 +112,15 @@ class Parts:
 
 
 @dataclass(frozen=True)
+class EpochEnds:
+    """What the ends of epochs took beyond their steps in the `fit` whose slices were measured."""
+
+    count: int
+    ns: int  # of all of them
+    steps: int  # that this `fit` made
+
+
+@dataclass(frozen=True)
 class Training:
     unit: Literal["step", "epoch"]  # what a slice counts: epochs if they have too few steps to hold a slice
     first_step_ns: int | None  # one fit of one batch, cold; None after published epochs
@@ -122,6 +131,7 @@ class Training:
     epochs: Samples  # short epochs, with the published validation and partial batch; empty if the unit is the epoch
     again_ns: list[int] = field(default_factory=list)  # the same call as the first step's, right after it
     parts: Parts | None = None
+    epoch_ends: EpochEnds | None = None  # None: whole epochs are measured, or by an earlier kerasbench
     shuffle_ns: int | None = None  # how much longer drawing the order takes for an epoch of the published rows
 
     @cached_property
@@ -219,6 +229,22 @@ class Learning:
     batch_loss_after: float  # of the first batch at the end
     loss: float  # of samples that were not trained on, if the publication had any
     accuracy: float | None  # of the same samples; None for a regression
+
+
+@dataclass(frozen=True)
+class Movement:
+    """How far training moved each trainable weight: the root mean square over up to some thousand of its numbers."""
+
+    weights: list[str]  # their paths in Keras, in the model's order
+    sizes: list[int]  # how many numbers each has
+    first: list[float]  # by the steps before the slices, of which all columns train the same number
+    later: list[float]  # from there to the end of the slices
+    steps: int  # that `fit` made in this later time
+    updates: int | None  # of them those that the optimizer has counted; None: it counts none
+
+    def __post_init__(self) -> None:
+        if len({len(self.weights), len(self.sizes), len(self.first), len(self.later)}) > 1:
+            raise ValueError("its lists differ in length")
 
 
 @dataclass(frozen=True)
@@ -341,6 +367,7 @@ class Measurement:
     builds: Samples | None = None  # each counts models that were built; None: that was not measured
     vanishing: float | None = None  # the share of first moments that a long training makes subnormal; None: not asked
     exported: Exported | None = None  # None: a Keras model predicted, or its baseline
+    movement: Movement | None = None  # None: not trained, not the case's first trial, or by an earlier kerasbench
 
     @property
     def slices(self) -> Samples:

@@ -37,6 +37,7 @@ class Runner(ABC):
     steps_per_execution = 1
     layers: Sequence[Any] = ()  # of Keras, the model itself among them
     callbacks: Sequence[Any] = ()  # the scenario's own
+    queued_batches = 0  # that a feed's workers put by while nobody takes any; 0: it makes each batch when it is asked
     overrides: Sequence[str] = ()  # the methods of Keras' training that the model has of its own
     generate: Callable[[Any, int], Any] | None = None  # the scenario's own way to continue sequences by so many tokens
 
@@ -128,6 +129,14 @@ class Runner(ABC):
     @abstractmethod
     def arrays(self) -> tuple[Iterable[Any], Iterable[Any]]:
         """Return the backend's floats of weights and of the optimizer; TensorFlow keeps integers in host memory."""
+
+    def trained_weights(self) -> Sequence[tuple[str, Any]]:
+        """Return the path and the backend's array of each weight that training may move; empty: it does not tell."""
+        return ()
+
+    def updates(self) -> int | None:
+        """Return how often the optimizer has changed the weights, by its own counter; None: it has none."""
+        return None
 
     @abstractmethod
     def resolved(self) -> Resolved:

@@ -42,6 +42,13 @@ MOMENTUM, VELOCITY = "_momentum", "_velocity"  # how Keras calls first and secon
 VANISHING = 1e-20  # of a first moment: no gradient has reached it for some 400 steps
 
 
+def queued_batches(dataset: Any) -> int:
+    """Return how many batches the workers of a `PyDataset` put by while no step takes one; 0: it has none."""
+    workers = getattr(dataset, "workers", 0)
+    has_queue = workers > 1 or (workers > 0 and dataset.use_multiprocessing)  # as Keras decides it
+    return dataset.max_queue_size + workers if has_queue else 0
+
+
 class WithKeras(Runner):
     keras: Any
     jit: bool
@@ -176,7 +183,9 @@ class KerasRunner(WithKeras):
         """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
         batch, feed = self.feed.batch, self.feed.workload.feed
         if feed is not None:
-            return {"x": feed(rows.x, rows.y, batch)}
+            dataset = feed(rows.x, rows.y, batch)
+            self.queued_batches = queued_batches(dataset)
+            return {"x": dataset}
         weights = {} if rows.weights is None else {"sample_weight": rows.weights}
         return {"x": rows.x, "y": rows.y, "batch_size": batch, **weights}
 
@@ -278,6 +287,14 @@ class KerasRunner(WithKeras):
             return [variable.value for variable in variables if "float" in str(variable.dtype)]
 
         return floats(self.model.weights), floats(self._slots)
+
+    def trained_weights(self) -> list[tuple[str, Any]]:
+        trained = self.model.trainable_variables
+        return [(variable.path, variable.value) for variable in trained if "float" in str(variable.dtype)]
+
+    def updates(self) -> int | None:
+        iterations = getattr(getattr(self.model, "optimizer", None), "iterations", None)
+        return None if iterations is None else int(self.to_numpy(iterations))
 
     def vanishing(self) -> float | None:
         """A weight of a unit that no longer reacts has the gradient zero. Its first moment, in float32, becomes a tenth

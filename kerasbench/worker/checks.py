@@ -17,6 +17,7 @@ from kerasbench.runners import Runner
 from kerasbench.runners.inputs import leaves
 from kerasbench.runners.layers import can_be_silenced
 from kerasbench.text import format_ranges
+from kerasbench.worker.source import names_of_loss
 
 CUDA_LIBRARY = "libcuda.so.1"  # of the driver; a framework that uses CUDA has loaded it
 
@@ -24,6 +25,7 @@ CUDA_LIBRARY = "libcuda.so.1"  # of the driver; a framework that uses CUDA has l
 # in another order, and rounds otherwise.
 CALLED_FULL, CALLED_ROUNDED, TINY = 1e-3, 1e-1, 1e-6
 REPEATED = 1e-5  # by one program on one CPU, which differs by less from one run to the next
+CLIPPED = 1e-6  # of a probability: Keras clips those below 1e-7, and float32 has none between 1 - 6e-8 and 1
 OUTPUT_NUMBERS = 64  # of each output: enough to see another computation, few enough to be kept
 
 
@@ -134,6 +136,31 @@ def sample_outputs(runner: Runner) -> list[list[float]]:
     if draws(outputs, again, bound) or not can_be_silenced(runner.layers):
         return []
     return [_sample(name, array.reshape(-1)) for name, array in leaves(outputs, "output")]
+
+
+def saturates(runner: Runner, steps: int) -> bool:
+    """Tell whether the loss of these first steps is a cross-entropy of probabilities that clipping changes.
+
+    The answer is by what the untrained model predicts: a trained classifier is often sure of its class, and wrong about
+    random rows.
+    """
+    if not any("crossentropy" in name.replace("_", "").lower() for name in loss_names(runner.model)):
+        return False
+    feed, predict = runner.feed, runner.predictor(runner.feed.predict_batch)
+    rows = feed.train.repeated(steps * feed.batch)
+    predictions = (np.asarray(array, np.float64) for _, array in leaves(predict(feed.inputs(rows))))
+    return any(
+        array.size > 0
+        and array.min() >= 0
+        and array.max() <= 1
+        and (array.min() < CLIPPED or array.max() > 1 - CLIPPED)
+        for array in predictions
+    )
+
+
+def loss_names(model: Any) -> list[str]:
+    """Return the names of all losses that `compile` was given, of each of their classes, and of its function."""
+    return [name for _, loss in leaves(getattr(model, "loss", None)) for name in names_of_loss(loss)]
 
 
 def _sample(name: str, flat: Any) -> list[float]:

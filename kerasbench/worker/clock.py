@@ -26,6 +26,7 @@ LEAST_STEPS = 2  # the first refills what was prefetched
 SLOW_NS = 50 * MS  # one unit alone settles a child whose units take longer
 SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
 UNHURRIED_NS = 3 * SLOWEST_NS  # of such units even the first slice discards none
+DRAIN_NS = 3_000 * MS  # so long a slice may take to use up what a feed's workers put by while others had their turns
 FIRST = Turn(0, 0)
 
 Ask = Callable[[Slice | None], Turn | None]  # reports the last slice (None: nothing yet), and waits for the next turn
@@ -158,12 +159,18 @@ class Pace:
     settle_ns: int
     meter: Meter = field(default_factory=Meter)
     asynchronous: bool = False  # the device works through a queue
+    queued: int = 0  # steps for which the input pipeline puts batches by while others have their turns
 
     def discarded(self, unit_ns: float, least: int = LEAST_STEPS) -> int:
         """Return how many steps (or epochs, or calls) of this duration are discarded at the beginning of a slice."""
+        drained = self.drained(unit_ns)
         if unit_ns > SLOWEST_NS:
-            return 0
-        return 1 if unit_ns > SLOW_NS else max(least, math.ceil(self.settle_ns / unit_ns))
+            return drained
+        return max(drained, 1 if unit_ns > SLOW_NS else max(least, math.ceil(self.settle_ns / unit_ns)))
+
+    def drained(self, unit_ns: float) -> int:
+        """Return how many of these steps use up what the input pipeline has put by, as long as DRAIN_NS allows."""
+        return min(self.queued, math.ceil(DRAIN_NS / unit_ns))
 
 
 def granted(turns: int, turn: Turn = FIRST) -> Ask:
@@ -206,6 +213,7 @@ class SliceClock:
         self.warmup = warmup
         self.state = State.WAITING if warmup.warm else State.WARMING
         self.slices: list[Slice] = []
+        self.epoch_ends_ns: list[int] = []  # how much longer than its last steps the end of an epoch took
 
     def begin_epoch(self) -> None:
         """Begin a slice again that the epoch's end has cut off; only an epoch shorter than announced does that."""
@@ -234,7 +242,7 @@ class SliceClock:
             case State.WARMING:
                 self.warmup.mark(step, now.ns)
                 if self.warmup.warm:
-                    self._discard = self.warmup.steps_per_slice
+                    self._discard = max(self.warmup.steps_per_slice, self._pace.drained(self.warmup.unit_ns))
                     if self._alone or self.warmup.unit_ns >= UNHURRIED_NS:
                         self._discard = self._pace.discarded(self.warmup.unit_ns, self._least)
                     self.state = State.WAITING

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 
 from kerasbench.protocol.measurement import Generation, Latency, Samples, Slice, Throughput, Turn, kept_calls
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.stages import COMPILED_CALL, ON_BATCH, OWN, PREDICT_CALL
 from kerasbench.runners import Call, Runner
 from kerasbench.runners.feed import Feed
-from kerasbench.runners.inputs import POOL_BYTES, leaves
+from kerasbench.runners.inputs import POOL_BYTES, leaves, mapped
 from kerasbench.scenario import ScenarioError
 from kerasbench.worker.checks import draws, require_equal, rounding
 from kerasbench.worker.clock import Ask, Pace, measure_slices
@@ -24,6 +25,11 @@ from kerasbench.worker.clock import Ask, Pace, measure_slices
 TEXTS_KEPT = 8  # whose tokens are compared with those of other columns
 FLOAT_BYTES = 4  # whatever a column computes in: all predict as many rows
 ROTATED_INPUTS = 8  # different inputs in turn, so that no layer of caching answers
+# Inputs that no call has met, after the slices: a model that keeps all that it has seen takes far longer for them.
+FRESH_CALLS, FRESH_NS = 8, 16_000_000  # so many are enough, or as many as take so long
+MOST_FRESH_CALLS = 24  # before it is believed: another program may slow any of them
+FRESH_TIMES = 1.5
+FRESH_STEP = 1e-3  # by which share floats grow with each, so that none has been there before
 
 
 def pilot(runner: Runner) -> Callable[[], int]:
@@ -41,7 +47,8 @@ def pilot(runner: Runner) -> Callable[[], int]:
 
 def time_batches(runner: Runner, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS) -> Latency:
     batch = min(batch, len(runner.feed.train))
-    way = Way(ON_BATCH, runner.predict_on_batch, _rotated(runner.feed, batch), batch)
+    others = partial(_others, runner.feed, batch)
+    way = Way(ON_BATCH, runner.predict_on_batch, _rotated(runner.feed, batch), others, batch)
     return time_way(way, pace, ask, warmup_calls)
 
 
@@ -50,6 +57,7 @@ class Way:
     name: str
     call: Call
     inputs: Sequence[Any]
+    others: Callable[[int], Any]  # by a number from 1: inputs that are not among them
     batch: int
     first_ns: int | None = None  # the first call, which may have compiled; None: not measured
 
@@ -63,14 +71,14 @@ def first_call(way: str, runner: Runner, batch: int) -> Way | None:
     call = runner.predictor(batch) if way == PREDICT_CALL else runner.caller(way == COMPILED_CALL)
     if call is None:
         return None
-    if way != PREDICT_CALL:
-        inputs = [runner.place(x) for x in inputs]
+    place = runner.place if way != PREDICT_CALL else lambda x: x
+    inputs = [place(x) for x in inputs]
     start_ns = time.perf_counter_ns()
     outputs = call(inputs[0])
     first_ns = time.perf_counter_ns() - start_ns
     if not draws(expected, again, rounding(runner)):
         require_equal(way, outputs, expected, runner)
-    return Way(way, call, inputs, batch, first_ns)
+    return Way(way, call, inputs, lambda number: place(_others(runner.feed, batch, number)), batch, first_ns)
 
 
 def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Latency:
@@ -78,7 +86,37 @@ def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Latency:
     calls = Calls(lambda: call(next(rotated)), pace)
     calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
     slices = measure_slices(ask, calls.slice)
+    require_no_memory(way, calls)
     return Latency(way.batch, calls.durations_ns, slices, way.name, way.first_ns)
+
+
+def require_no_memory(way: Way, calls: "Calls") -> None:
+    """Raise TrialFailure (invalid) where inputs that were never predicted take longer than those in rotation."""
+    quickest_ns: dict[bool, float] = {False: math.inf, True: math.inf}
+    pairs = max(1, min(FRESH_CALLS, FRESH_NS // max(1, int(calls.typical_ns))))
+    for number in range(1, MOST_FRESH_CALLS + 1):
+        known = way.inputs[number % len(way.inputs)]
+        for is_fresh, x in (False, known), (True, way.others(number)):
+            start_ns = time.perf_counter_ns()
+            way.call(x)
+            quickest_ns[is_fresh] = min(quickest_ns[is_fresh], time.perf_counter_ns() - start_ns)
+        if number >= pairs and quickest_ns[True] <= FRESH_TIMES * quickest_ns[False]:
+            return
+    times = f"{quickest_ns[True] / quickest_ns[False]:.2g} times"
+    cause = f"{way.name} takes {times} as long for inputs that it has not met: the model keeps what it has seen"
+    remedy = "leave out what keeps results, such as a dictionary or functools.cache in a layer"
+    raise TrialFailure(Failure(Code.INVALID, cause, remedy))
+
+
+def _others(feed: Feed, batch: int, number: int) -> Any:
+    """Return inputs that are not in rotation: from other rows, and a little larger where they are floats."""
+    start = (ROTATED_INPUTS * batch + number * batch + batch // 2) % (len(feed.train) - batch + 1)
+    factor = 1 + number * FRESH_STEP
+
+    def enlarge(array: Any) -> Any:
+        return array * array.dtype.type(factor) if array.dtype.kind == "f" else array
+
+    return mapped(enlarge, feed.inputs(feed.train[start : start + batch]))
 
 
 def _rotated(feed: Feed, batch: int) -> list[Any]:
@@ -198,7 +236,7 @@ class Calls:
     pace: Pace
     least: int = 2  # calls that a slice discards at least, where they are quick
     durations_ns: list[int] = field(default_factory=list)
-    _typical_ns: float = 0.0
+    typical_ns: float = 0.0
 
     def warm_up(self, calls: int, for_ns: int = 0) -> None:
         """Make so many calls at least, and for so long; the later half of them says how long one takes."""
@@ -206,19 +244,19 @@ class Calls:
         began_ns = time.perf_counter_ns()
         while len(warmup_ns) < calls or time.perf_counter_ns() - began_ns < for_ns:
             warmup_ns.append(self._time())
-        self._typical_ns = statistics.fmean(warmup_ns[len(warmup_ns) // 2 :])
+        self.typical_ns = statistics.fmean(warmup_ns[len(warmup_ns) // 2 :])
 
     def slice(self, turn: Turn) -> Slice:
         """Measure as many calls as fill it, by the slice before: to stop by the clock would favour late ends."""
-        for _ in range(self.pace.discarded(self._typical_ns, self.least)):
+        for _ in range(self.pace.discarded(self.typical_ns, self.least)):
             self._time()
         began = self.pace.meter.read()
-        calls_ns = [self._time() for _ in range(math.ceil(self.pace.protocol.slice_ns / self._typical_ns))]
+        calls_ns = [self._time() for _ in range(math.ceil(self.pace.protocol.slice_ns / self.typical_ns))]
         measured = self.pace.meter.with_card(self.pace.meter.read().since(began, len(calls_ns), turn))
         measured = dataclasses.replace(measured, ns=sum(calls_ns))  # without what lies between the calls
         if not self.pace.protocol.lasts or not self.durations_ns:  # calls of minutes would be a leak of our own
             self.durations_ns += [calls_ns[index] for index in kept_calls(len(calls_ns))]
-        self._typical_ns = measured.unit_ns
+        self.typical_ns = measured.unit_ns
         return measured
 
     def _time(self) -> int:

@@ -35,7 +35,7 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
 
     if loss is UNUSED:
         return np.zeros((samples, 1), np.float32)
-    names = [name.replace("_", "").lower() for name in _names(loss)]
+    names = [name.replace("_", "").lower() for name in names_of_loss(loss)]
     name = next((name for name in names if name in KNOWN), "")  # of an object its first class, or its function's
     whole = (samples, *shape)
     if name in UNMADE:
@@ -53,12 +53,12 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
     return rng.random(whole, dtype=np.float32)
 
 
-def _names(loss: Any) -> list[str]:
+def names_of_loss(loss: Any) -> list[str]:
     if loss is None or isinstance(loss, str):
         return [loss] if loss else []
     if hasattr(loss, "__name__"):
         return [str(loss.__name__)]
-    return [*(kind.__name__ for kind in type(loss).__mro__), *_names(getattr(loss, "fn", None))]
+    return [*(kind.__name__ for kind in type(loss).__mro__), *names_of_loss(getattr(loss, "fn", None))]
 
 
 def losses(loss: Any, outputs: Any, names: Sequence[str]) -> list[Any]:

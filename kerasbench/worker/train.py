@@ -24,6 +24,7 @@ ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turn
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
 # Of rows in the steps of learning: a network that takes pictures of 224 pixels needs seconds for each step.
 LEARN_BYTES = 64 << 20
+LEAST_QUEUES = 4  # times what a feed's workers put by is an epoch long, so that the rest of it holds slices
 SHARES_TOLERANCE = 1e-3  # float32 targets that were smoothed over a thousand classes sum to one within a ten-thousandth
 
 
@@ -44,6 +45,10 @@ class _Window(Hooks):
         self._clock = clock
         self._pace = pace
         self._ask = ask
+        self._slice_end: tuple[int, int] | None = (
+            None  # the step before which it ended, and when; None: others had turns
+        )
+        self.ended_ns = 0  # when there were no more turns
 
     def _reached(self, step: int) -> None:
         # Several things may be due before one step: the end of a slice, then the turn for the next.
@@ -54,19 +59,36 @@ class _Window(Hooks):
             if self._clock.state is State.WAITING:
                 turn = self._ask(self._clock.slices[-1] if self._clock.slices else None)
                 self._clock.take(step, turn)
+                self._slice_end = None
                 if turn is None:
+                    self.ended_ns = time.perf_counter_ns()
                     self._stop()
             else:
-                self._clock.mark(step, self._pace.meter.read())
+                now = self._pace.meter.read()
+                if self._clock.state is State.MEASURING:
+                    self._slice_end = step, now.ns
+                self._clock.mark(step, now)
 
 
 class StepWindow(_Window):
+    """Measure slices of steps. An epoch whose rest holds no slice ends in the turn of its last: it is timed, too."""
+
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
         self._clock.begin_epoch()
 
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+        if batch == 0:
+            self._note_epoch_end()
         self._reached(batch)
         self._pace.meter.done += self._clock.warmup.execution
+
+    def _note_epoch_end(self) -> None:
+        if self._clock.state is State.WAITING and self._slice_end is not None:
+            step, end_ns = self._slice_end
+            warmup = self._clock.warmup
+            rest = (warmup.last_step or 0) + warmup.execution - step
+            passed_ns = time.perf_counter_ns() - end_ns
+            self._clock.epoch_ends_ns.append(round(passed_ns - rest * self._clock.slices[-1].unit_ns))
 
 
 class EpochWindow(_Window):
@@ -221,6 +243,8 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
 def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
     feed, rows, full_steps = runner.feed, runner.feed.train, None
     if not counts_epochs(feed.workload.steps):
+        pace = dataclasses.replace(pace, queued=runner.queued_batches)
+        rows = rows.repeated(max(len(rows), LEAST_QUEUES * pace.queued * feed.batch))
         # A scenario's own callbacks belong to each of its steps, and may look at the validation's results.
         if runner.callbacks and len(feed.validation):
             _evaluate(runner, feed.validation)  # compiles what the end of an epoch would, between slices
@@ -254,6 +278,7 @@ def _measure(
     clock.begin_epoch()
     window = (EpochWindow if full_steps is None else StepWindow)(runner, clock, pace, ask)
     history = runner.fit(rows, window, ENDLESS, whole=full_steps is None or bool(runner.callbacks))
+    clock.epoch_ends_ns.append(time.perf_counter_ns() - window.ended_ns)  # of the last epoch, cut short
     if clock.state is not State.OVER:
         cause = f"training was ended after {len(clock.slices)} slices, before enough were measured"
         remedy = "leave out the callback that ends training (EarlyStopping), or set its patience beyond the measurement"

@@ -24,6 +24,7 @@ from kerasbench.worker.caches import CacheReads
 from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, UNHURRIED_NS, Ask, Pace, SliceClock
 from kerasbench.worker.exported import loaded
 from kerasbench.worker.failure import own_step, refuse_other_frameworks
+from kerasbench.worker.movement import MovementMeter
 from kerasbench.worker.parts import measure_parts
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.usage import Meter, card_share_reader, counters_reader, peak_rss_bytes
@@ -55,6 +56,7 @@ class Bench:
     steps: SliceClock | None = None  # None: the model is not trained
     epochs: Samples = field(default_factory=lambda: Samples([], []))
     epoch_steps: int = 0
+    epoch_ends: measurement.EpochEnds | None = None
     shuffle_ns: int | None = None
     prediction: list[measurement.Latency] = field(default_factory=list)
     throughput: measurement.Throughput | None = None
@@ -69,6 +71,8 @@ class Bench:
     builds: Samples | None = None
     vanishing: float | None = None
     exported: measurement.Exported | None = None
+    movement: measurement.Movement | None = None
+    moves: MovementMeter | None = None  # None: an earlier trial of this case has told how far its weights move
 
     def _programs(self) -> int:
         compiler = self.runner.compiler()
@@ -168,6 +172,8 @@ def first_prediction(trial: Bench) -> None:
 def first_steps(trial: Bench) -> None:
     """Train one step, and as many as the row's sizes say: the case's first trial tells what they teach and compute."""
     runner, protocol = trial.runner, trial.request.protocol
+    if protocol.steps_per_slice is None:
+        trial.moves = MovementMeter(runner)
     with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as trial.recurrent:
         trial.first_step_ns, first_loss, trial.batch = train.first_step(runner)
     if protocol.steps_per_slice is not None:  # found by an earlier trial of this case, whose losses were compared
@@ -180,6 +186,8 @@ def first_steps(trial: Bench) -> None:
     brief = protocol.agenda.sized or is_random or not protocol.repeats
     with trial.phase("learn"):
         trial.learning, following, trial.sizes = train.learn(runner, first_loss, trial.sized, brief)
+        if trial.moves:
+            trial.moves.begin_slices()
     trial.again_ns = [step.fit_ns for step in following]
     trial.step_ns = min(step.ns for step in following)
     losses = [first_loss, *(step.loss for step in following)]
@@ -206,7 +214,16 @@ def steps(trial: Bench) -> None:
             if trial.step_ns >= max(slow.warmup_max_ns, UNHURRIED_NS):
                 slow = dataclasses.replace(slow, warmup_slices=0)  # its first steps have warmed it up
             pace = dataclasses.replace(pace, protocol=slow)
+        done = trial.meter.done
         trial.steps = train.measure_steps(runner, pace, trial.ask(stages.TRAIN))
+        steps, by_epoch = trial.meter.done - done, counts_epochs(runner.feed.workload.steps)
+        if by_epoch:
+            steps *= runner.feed.workload.steps
+        else:
+            ends_ns = trial.steps.epoch_ends_ns
+            trial.epoch_ends = measurement.EpochEnds(len(ends_ns), sum(ends_ns), steps)
+        if trial.moves:
+            trial.movement = trial.moves.movement(steps)
 
 
 def short_epochs(trial: Bench) -> None:
@@ -304,6 +321,11 @@ def silenced_parity(trial: Bench) -> None:
             fresh = runner.fresh()
             if fresh is None:
                 return
+            if runner.backend.LOSS_BY_LOGITS and checks.saturates(
+                fresh, trial.sizes.parity_steps if trial.sizes else 1
+            ):
+                trial.parity = trial.parity and dataclasses.replace(trial.parity, losses=[])
+                trial.movement, silences = None, False  # from another loss come other gradients
             outputs = checks.sample_outputs(fresh) if predicts else []
             if silences:
                 silenced = silence(fresh.layers)

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from kerasbench.protocol.measurement import KEPT_CALLS, Generation, Slice, Turn, kept_calls
+from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import Protocol
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.scenario import ScenarioError, Workload
@@ -57,8 +58,8 @@ def test_each_slice_discards_some_calls_and_has_as_many_as_fill_it(monkeypatch: 
     slices = [dataclasses.replace(slice_, page_faults=0) for slice_ in latency.slices]  # those are real
     assert slices == [Slice(34, 34 * 3 * MS, 5, 1, 2 * 34 * 3 * MS, page_faults=0)] * 2
     assert latency.calls_ns == [3 * MS] * 68
-    warm_up, discarded = 8, 7  # which take 1,021 and 21 ms
-    assert len(model.seen) == warm_up + 2 * (discarded + 34)
+    warm_up, discarded, fresh = 8, 7, 2 * 5  # which take 1,021, 21 and 30 ms
+    assert len(model.seen) == warm_up + 2 * (discarded + 34) + fresh
     model.seen.clear()
     Calls(lambda: model.predict_on_batch(0), PACE).warm_up(8, 1_100 * MS)  # goes on for so long, too
     assert len(model.seen) == 1 + 34
@@ -73,10 +74,40 @@ def test_inputs_go_round_in_batches_and_of_many_calls_some_of_all_are_kept(monke
         assert {index % ROTATED_INPUTS for index in kept_calls(count)} == set(range(ROTATED_INPUTS))
     model = Model(monkeypatch, call_ms=50)
     time_batches(model, 16, PACE, granted(1))
-    firsts = [float(x[0, 0]) for x in model.seen]
+    firsts = [float(x[0, 0]) for x in model.seen[:-2]]  # then one in rotation, and one that is not
     assert firsts == [16 * (index % 8) for index in range(len(firsts))]
     assert {len(x) for x in model.seen} == {16}
     assert time_batches(model, 1_000, PACE, granted(1)).batch == 320
+
+
+class Remembering(Model):
+    """Needs no time for a row of numbers that it has met."""
+
+    def predict_on_batch(self, x: Any) -> None:
+        if not any(np.array_equal(x, met) for met in self.seen):
+            self.now_ns += 2 * self.call_ns
+        super().predict_on_batch(x)
+
+
+@pytest.mark.parametrize("batch", [1, 16])
+def test_a_model_that_keeps_what_it_has_seen_has_no_number(batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    forgetful: Any = Model(monkeypatch, call_ms=3)
+    assert time_batches(forgetful, batch, PACE, granted(2)).calls_ns
+    model: Any = Remembering(monkeypatch, call_ms=3)
+    with pytest.raises(TrialFailure, match="3 times as long for inputs that it has not met") as raised:
+        time_batches(model, batch, PACE, granted(2))
+    assert raised.value.failure.code is Code.INVALID
+
+
+def test_a_call_that_something_else_slows_is_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    model: Any = Model(monkeypatch, call_ms=40)
+    more_ms = iter([0, 40])  # of the first two, a call in rotation and a fresh one
+
+    def call(x: Any) -> None:
+        model.now_ns += (40 + next(more_ms, 0)) * MS
+
+    calls: Any = SimpleNamespace(typical_ns=40 * MS)
+    predict.require_no_memory(predict.Way("call", call, [0], lambda number: number, 1), calls)
 
 
 @pytest.mark.parametrize(("pass_ms", "passes", "discarded"), [(30, 4, 1), (5, 20, 4), (150, 1, 1), (300, 1, 0)])

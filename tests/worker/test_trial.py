@@ -226,9 +226,10 @@ def test_what_fills_a_slice_is_not_calibrated(monkeypatch: pytest.MonkeyPatch) -
     units: list[int | None] = []
     warmed: list[int | None] = []
 
-    def measure(runner: Any, pace: Any, ask: Any) -> None:
+    def measure(runner: Any, pace: Any, ask: Any) -> Any:
         units.append(pace.protocol.steps_per_slice)
         warmed.append(pace.protocol.warmup_slices)
+        return SimpleNamespace(epoch_ends_ns=[])
 
     monkeypatch.setattr(train, "measure_steps", measure)
     for workload, step_ms in (LONG, 200), (SHORT, 200), (LONG, 199), (SHORT, 199):
@@ -268,6 +269,9 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
         "predict_on_batch": lambda x: x,
         "wait": lambda: None,
         "compiler": lambda: None,
+        "trained_weights": list,
+        "updates": lambda: None,
+        "backend": SimpleNamespace(LOSS_BY_LOGITS=False),
         "fresh": lambda: SimpleNamespace(layers=[]),
     }
     runner: Any = SimpleNamespace(**(stand_ins | different))
@@ -277,6 +281,6 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
 
 
 def test_all_that_phases_find_is_in_a_measurement_or_for_other_phases() -> None:
-    names, others = set(Bench.__dataclass_fields__), {"request", "pipe", "runner", "meter", "cache", "made"}
+    names, others = set(Bench.__dataclass_fields__), {"request", "pipe", "runner", "meter", "cache", "made", "moves"}
     others |= {"steps", "step_ns", "recurrent"}
     assert names - set(records.Measurement.__dataclass_fields__) - set(records.Training.__dataclass_fields__) == others

@@ -1,0 +1,113 @@
+"""Whether the cases of a row train the same weights: no loss shows it where a learning rate, or a loss, is small."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from kerasbench.analysis.parity import Cases, compared
+from kerasbench.protocol.columns import Column
+from kerasbench.protocol.measurement import Movement
+from kerasbench.protocol.messages import Code, Failure
+from kerasbench.text import percent
+
+# A weight stands still that moves by less than this part of what it moves on another backend. Among the weights of the
+# built-in workloads the least is 0.5 (benchmarks/METHOD.md).
+STILL = 0.1
+# What moves by less than this part of a model's median weight is moved by rounding alone: a bias before a batch
+# normalisation, or that of a key, has no gradient.
+QUIET = 1e-2
+LEAST_SHARE = (
+    0.01  # of the numbers that training moves: with fewer standing still, a column is marked and keeps its number
+)
+LEAST_STEPS = 0.5  # of another's: in fewer, it may not have met the rows that move a weight
+LEAST_UPDATES = 0.9  # of another's for each step
+
+HALF = "float16"  # whose gradients may overflow: such a step is left out, and counts
+CUT = "look for a layer that is skipped, or cuts the gradient off, on this backend alone"
+SKIPPED = "look for code that skips steps on this backend alone, such as a train_function or train_step of its own"
+
+
+class Standstill(NamedTuple):
+    """Which weights one column leaves where they are, though another moves them."""
+
+    weights: tuple[str, ...]
+    trained: int  # of all trainable weights
+    share: float  # of the numbers that training moves on the other
+    beside: Column  # the other
+    when: str
+
+    @property
+    def cause(self) -> str:
+        first, *others = self.weights
+        more = f" and {len(others)} more" if others else ""
+        which = f"{first}{more} of {self.trained} trainable weights"
+        return f"{which} stood still {self.when}, and moved on {self.beside.label}"
+
+
+def judge_movement(cases: Cases) -> dict[Column, Failure]:
+    """Return the cases that do less of the work than another: steps without an update, or weights that stand still."""
+    failures = {}
+    for column, (movement, others) in _comparisons(cases).items():
+        if cause := _skipped_steps(movement, others):
+            failures[column] = Failure(Code.PARITY, cause, SKIPPED, "parity")
+        elif (still := _standstill(movement, others)) and still.share >= LEAST_SHARE:
+            cause = f"{still.cause} ({percent(still.share)} of what is trained there)"
+            failures[column] = Failure(Code.PARITY, cause, CUT, "parity")
+    return failures
+
+
+def standstills(cases: Cases) -> dict[Column, Standstill]:
+    """Return the cases in which so few numbers stand still that they are marked alone."""
+    still = {column: _standstill(*pair) for column, pair in _comparisons(cases).items()}
+    return {column: few for column, few in still.items() if few is not None and few.share < LEAST_SHARE}
+
+
+def _comparisons(cases: Cases) -> dict[Column, tuple[Movement, Mapping[Column, Movement]]]:
+    movements = {
+        column: measurement.movement
+        for column, (_, measurement) in cases.items()
+        if measurement.movement is not None and HALF not in measurement.resolved.compute_dtypes
+    }
+    pairs = {column: (movement, others) for column, (movement, others, _) in compared(cases, movements).items()}
+    same_model = {
+        column: {rival: other for rival, other in others.items() if other.sizes == movement.sizes and rival != column}
+        for column, (movement, others) in pairs.items()
+    }
+    return {column: (pairs[column][0], others) for column, others in same_model.items()}
+
+
+def _skipped_steps(movement: Movement, others: Mapping[Column, Movement]) -> str:
+    for rival, other in others.items():
+        if movement.updates is None or not other.updates or not movement.steps or not other.steps:
+            continue
+        if movement.updates / movement.steps < LEAST_UPDATES * other.updates / other.steps:
+            counted = f"{movement.updates:,} updates of the weights in {movement.steps:,} steps"
+            return f"its optimizer made {counted}, that of {rival.label} {other.updates:,} in {other.steps:,}"
+    return ""
+
+
+def _standstill(movement: Movement, others: Mapping[Column, Movement]) -> Standstill | None:
+    """Return what stands still beside the column that moves the most of it; None: nothing does."""
+    standstills = [
+        _beside(movement, ours, theirs, rival, when)
+        for rival, other in others.items()
+        for ours, theirs, when, known in (
+            (movement.first, other.first, "in its first steps", True),
+            (movement.later, other.later, "while it was measured", movement.steps >= LEAST_STEPS * other.steps),
+        )
+        if known
+    ]
+    return max(filter(None, standstills), key=lambda still: still.share, default=None)
+
+
+def _beside(
+    movement: Movement, distances: Sequence[float], others: Sequence[float], rival: Column, when: str
+) -> Standstill | None:
+    moved = [distance for distance in others if distance > 0]
+    least = QUIET * statistics.median(moved) if moved else 0.0
+    trained = [place for place, distance in enumerate(others) if distance > least]
+    still = [place for place in trained if distances[place] < STILL * others[place]]
+    if not still:
+        return None
+    share = sum(movement.sizes[place] for place in still) / sum(movement.sizes[place] for place in trained)
+    return Standstill(tuple(movement.weights[place] for place in still), len(others), share, rival, when)
