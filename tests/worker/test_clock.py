@@ -222,6 +222,21 @@ def test_what_is_discarded_goes_by_the_duration_of_a_step(step_ms: float, settle
     assert [step for _, step, _ in training.events] == [5, 5 + discarded, 9 + discarded, 9 + discarded]
 
 
+@pytest.mark.parametrize(
+    ("step_ms", "discarded"),
+    [(1, 24), (100, 24), (300, 10), (5_000, 1)],  # for 3 s at most
+)
+def test_what_a_feed_has_put_by_is_used_up_before_a_slice(step_ms: float, discarded: int) -> None:
+    queued = Pace(Protocol(), print, settle_ns=0, queued=24)
+    assert queued.discarded(step_ms * MS) == discarded
+    clock = SliceClock(WarmUpClock(Protocol(steps_per_slice=4, warmup_slices=1), 100, sync_ns=0), queued)
+    training = Training(clock, turns=2, step_ms=1)
+    training.play(100)
+    measured = [step for _, step, state in training.events if state is State.DISCARDING]
+    waited = [step for _, step, state in training.events if state is State.WAITING]
+    assert [began - asked for asked, began in zip(waited, measured, strict=False)] == [24, 24]
+
+
 @pytest.mark.parametrize("warm_up_ms", [3, 12, 300])
 def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up_ms: float) -> None:
     training = Training(clock_of(400, alone=False), turns=3, step_ms=3, warm_up_ms=warm_up_ms)

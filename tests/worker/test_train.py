@@ -97,6 +97,16 @@ def test_slices_of_steps_are_measured_in_turns_and_the_fit_ends_with_the_last(ma
     assert machine.stopped
 
 
+@pytest.mark.parametrize("epoch_ms", [0, 50])
+def test_what_the_end_of_an_epoch_takes_is_noted_where_no_other_column_had_a_turn(
+    epoch_ms: int, machine: Machine
+) -> None:
+    clock, window = machine.window("StepWindow", 20)
+    machine.fit(window, steps=20, step_ns=2 * MS, epoch_ns=epoch_ms * MS)
+    assert clock.epoch_ends_ns == [epoch_ms * MS]  # of the first epoch: the second was cut short
+    assert window.ended_ns > 0
+
+
 def test_the_device_is_waited_for_at_the_marks_and_before_a_turn_alone(machine: Machine) -> None:
     machine.fit(machine.window("StepWindow", 20)[1], steps=20, step_ns=MS)
     warmup = [1, 1 + 4]
