@@ -341,6 +341,7 @@ class Measurement:
     builds: Samples | None = None  # each counts models that were built; None: that was not measured
     vanishing: float | None = None  # the share of first moments that a long training makes subnormal; None: not asked
     exported: Exported | None = None  # None: a Keras model predicted, or its baseline
+    lost: list[str] = field(default_factory=list)  # what this Keras has elsewhere, and what was not looked at for it
 
     @property
     def slices(self) -> Samples:
