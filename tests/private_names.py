@@ -59,17 +59,17 @@ def attributes(backend: str) -> list[str]:
 
 def main() -> None:
     backend = keras.config.backend()
-    found: dict[str, Any] = {"keras": keras.__version__, "places": {}}
+    found: dict[str, Any] = {"keras": keras.__version__, "places": {}, "bare": STEPS}
     for name, private_name in names_of(backend).items():
         with contextlib.suppress(private.LostNameError):
             found["places"][name] = callable(private_name.find())
-    for steps in (1, AT_ONCE):
+    for name, steps in ("single steps", 1), ("several steps", AT_ONCE):
         try:
-            found[f"steps {steps}"] = trained(steps, backends.get(backend))
+            found[name] = trained(steps, backends.get(backend))
         except ValueError as error:
             if backend != "torch":  # which takes several from 3.16 on
                 raise
-            found[f"steps {steps}"] = str(error)
+            found[name] = str(error)
     print(json.dumps(found | {"absent": attributes(backend), "lost": private.lost()}))
 
 

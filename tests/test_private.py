@@ -7,6 +7,7 @@ from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 import kerasbench
@@ -14,6 +15,7 @@ from kerasbench import private
 from kerasbench.backends import torch
 from kerasbench.private import InnerNames, LostNameError, PrivateName
 from kerasbench.protocol.messages import Code
+from kerasbench.runners.keras import KerasRunner
 from kerasbench.worker.failure import failure_of
 
 PACKAGE = Path(kerasbench.__file__).parent
@@ -87,6 +89,29 @@ def test_an_attribute_that_keras_no_longer_has_is_told_apart_from_one_of_a_user(
         "_flatten_layers where kerasbench looks for it: the layers of a model cannot be looked at"
     )
     assert failure_of(error("mine.py"), "model").cause == "AttributeError: no such thing"
+
+
+@pytest.mark.parametrize(
+    ("steps", "predicts", "takes"),
+    [
+        (1, lambda x: x[0], True),  # is not asked
+        (4, lambda x: x, True),
+        (4, lambda x: x[0], False),
+        (4, lambda x: x.samples, False),  # raises
+    ],
+)
+def test_a_batch_that_keras_cuts_into_samples_is_noticed(steps: int, predicts: Any, takes: bool) -> None:
+    runner: Any = SimpleNamespace(
+        steps_per_execution=steps,
+        feed=SimpleNamespace(first_batch=np.ones((4, 2)), inputs=lambda rows: rows),
+        place=lambda x: x,
+        forward=lambda x: x,
+        predict_on_batch=predicts,
+        keras=sys.modules["keras"],
+        request=SimpleNamespace(backend="jax"),
+    )
+    assert KerasRunner.takes_batches(runner) is takes
+    assert len(private.lost()) == (not takes)
 
 
 @pytest.mark.parametrize("name", [name for name in vars(private).values() if isinstance(name, PrivateName)])
