@@ -84,6 +84,8 @@ def _of_steps(case: Measured, column: Column) -> Iterator[Concern]:
     if operations:
         detail = ", ".join(f"{name} ({times} a step)" for name, times in sorted(operations.items()))
         yield Concern(WarningKind.FALLBACK, detail)
+    for sentence in dict.fromkeys(sentence for _, m in case.trials for sentence in m.lost):
+        yield Concern(WarningKind.LOST, sentence)
     compilers = [m.compiler for _, m in case.trials if m.compiler]
     if any(compiler.while_measured for compiler in compilers):
         yield Concern(WarningKind.RECOMPILED)

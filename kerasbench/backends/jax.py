@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
+from kerasbench import private
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, IEEE, Device, cuda_visibility, processors
 
@@ -107,8 +108,11 @@ def synchronize(model: Any) -> None:
 
     if state := getattr(model, "_jax_state", None):
         jax.block_until_ready([array for arrays in state.values() for array in arrays])
-    else:
-        jax.block_until_ready([variable._value for variable in model.variables if variable._value is not None])
+        return
+    values = [variable._value for variable in model.variables]
+    if values and all(value is None for value in values):  # a `fit` has taken them to where nobody looks
+        raise private.missing("_jax_state")
+    jax.block_until_ready([value for value in values if value is not None])
 
 
 def forward(model: Any, x: Any) -> Any:
@@ -176,12 +180,18 @@ def ready(batch: Any, steps: int) -> dict[str, Any]:
     return {"x": (batch for _ in itertools.repeat(None)), "steps_per_epoch": steps}
 
 
-def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]]:
+def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Callable[[int], None]]] | None:
     """Hand the step its state as ``fit`` does: reading and assigning hundreds of variables takes milliseconds."""
     import jax
 
     groups = [model.trainable_variables, model.non_trainable_variables]
     groups += [model.optimizer.variables, model.metrics_variables]
+    at_once = model.steps_per_execution
+    if at_once > 1:
+        try:
+            batch = _fed(batch, at_once)
+        except private.LostNameError:
+            return None
     model.make_train_function()
 
     @contextmanager
@@ -190,7 +200,7 @@ def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Ca
 
         def run(steps: int) -> None:
             nonlocal state
-            for _ in range(max(1, steps // model.steps_per_execution)):
+            for _ in range(max(1, steps // at_once)):
                 _, state = model.train_function(state, itertools.repeat(batch))
             jax.block_until_ready(state)
 
@@ -200,6 +210,13 @@ def bare_steps(model: Any, batch: Any) -> Callable[[], AbstractContextManager[Ca
                 variable.assign(array)
 
     return running
+
+
+def _fed(batch: Any, at_once: int) -> Any:
+    """Return what `fit` hands an execution of so many steps: a batch, or those of all steps in one."""
+    batches = (batch for _ in range(at_once))
+    epoch = private.JAX_EPOCH.find()(x=batches, steps_per_epoch=at_once, steps_per_execution=at_once)
+    return on_device(next(next(iter(epoch.enumerate_epoch()))[-1]))
 
 
 def fp32() -> str:

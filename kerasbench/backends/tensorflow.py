@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
+from kerasbench import private
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU, IEEE, Device, cuda_visibility, processors
 
@@ -126,22 +127,22 @@ def compiler(model: Any) -> "Compiler | None":
     from kerasbench.protocol.measurement import Compiler  # late: the parent lists backends without it
 
     for name in ("train", "predict"):  # a validation is traced at the end of the first epoch, which may be in a stage
-        if (graph := _graph_of(getattr(model, f"{name}_function", None))) is not None:
-            _graphs[id(graph)] = graph
-    traces = (graph.experimental_get_tracing_count() for graph in _graphs.values())
-    return Compiler(traces=sum(traces)) if _graphs else None
+        if graphs := _graphs_of(getattr(model, f"{name}_function", None)):
+            _graphs[id(graphs[0])] = graphs
+    # Of those of one function the outermost that was called: what it calls is traced with it.
+    counts = ([graph.experimental_get_tracing_count() for graph in graphs] for graphs in _graphs.values())
+    return Compiler(traces=sum(next(filter(None, of_function), 0) for of_function in counts)) if _graphs else None
 
 
-_graphs: dict[int, Any] = {}  # every function of Keras' that was seen in this process, by its identity
+_graphs: dict[int, list[Any]] = {}  # every function of Keras' that was seen in this process, by its identity
 
 
-def _graph_of(function: Any) -> Any | None:
+def _graphs_of(function: Any) -> list[Any]:
     """Return what TensorFlow traces: the function itself, or what Keras' plain one calls (keras trainer.py)."""
-    cells = getattr(function, "__closure__", None) or ()
-    inside = dict(zip(function.__code__.co_freevars, cells, strict=True)) if cells else {}
-    called = inside.get("multi_step_on_iterator")
-    graphs = [function, called.cell_contents if called else None]
-    return next((graph for graph in graphs if hasattr(graph, "experimental_get_tracing_count")), None)
+    if function is None:
+        return []
+    counter = "experimental_get_tracing_count"
+    return [function] if hasattr(function, counter) else private.TRACED.find(function, counter)
 
 
 def placement(tensor: Any) -> str:

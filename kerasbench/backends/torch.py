@@ -9,6 +9,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
+from kerasbench import private
 from kerasbench.backends import Target
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, IEEE, Device, cuda_visibility
 
@@ -22,10 +23,10 @@ FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 HEEDED = (FALLBACK,)
 OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
 COMPILES_AGAIN = True  # the first step has no gradients yet that Keras would set to zero
-SEVERAL_STEPS = False  # Keras 3.15 refuses more than one
+SEVERAL_STEPS = False  # Keras 3.15 refuses more than one, and 3.16 has a loop in Python
 UNROLLS = False
 LOSS_BY_LOGITS = False
-COPIES_IMAGES = True
+COPIES_IMAGES = True  # mended after Keras 3.15.1
 RETURNS_MEMORY = True
 CACHED = ("aotautograd/*/*", "fxgraph/*/*/*")
 UNCACHED = ("torch compiles nothing without --jit on, so it leaves no cache", "--jit on --warm-cache")
@@ -252,6 +253,9 @@ def versions() -> dict[str, str]:
 
 
 def _default_device() -> str:
-    from keras.src.backend.torch.core import get_device  # not public, and the only place that knows
+    try:
+        return str(private.TORCH_DEVICE.find()())
+    except private.LostNameError:
+        import keras
 
-    return str(get_device())
+        return str(keras.ops.zeros(()).device)

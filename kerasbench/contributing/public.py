@@ -39,6 +39,7 @@ STAYS = """
     Exported.image_data_format Exported.versions Failure.cause
     Failure.phase Generation.way Input.name Input.dtype Latency.way Machine.chip Machine.system Machine.architecture
     Machine.cores_by_kind Machine.gpus Machine.driver Machine.identifier MachineState.governors Measurement.fallbacks
+    Measurement.lost
     Parity.silenced Parity.sensitive Phase.name Proof.weights Proof.optimizer Proof.output Proof.runtime Protocol.kind
     Published.history Resolved.dtype_policy Resolved.compute_dtypes Resolved.weight_dtypes Resolved.fp32
     Resolved.image_data_format Resolved.versions Resolved.processors Resolved.recurrent Resolved.subnormals

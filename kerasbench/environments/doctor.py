@@ -22,7 +22,7 @@ from kerasbench.protocol.columns import Device, Environment
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
 
 OLDEST_KERAS = (3, 12)  # what KERAS asks for
-TRIED_KERAS = (3, 15)  # the newest that kerasbench was tested with
+TRIED_KERAS = (3, 16)  # the newest that kerasbench was tested with
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 METAL_NEEDS_TENSORFLOW = ((2, 18), (2, 20))  # tensorflow-metal 1.2.0: from the first on, and below the second
 METAL_ENDS_AT_PYTHON = (3, 13)  # its wheels stop at 3.12

@@ -241,6 +241,11 @@ class WarningKind(StrEnum):
         "it ran eagerly instead of compiled, so it is not ranked",
         "set TORCH_LOGS=recompiles,graph_breaks in a script of your own: it prints where and why",
     )
+    LOST = (
+        "lost",
+        "not everything could be measured or looked at with this version of Keras",
+        "update kerasbench, or install another Keras",
+    )
     FALLBACK = (
         "fallback",
         "the CPU ran operations that the GPU does not support",

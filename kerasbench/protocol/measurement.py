@@ -368,6 +368,7 @@ class Measurement:
     vanishing: float | None = None  # the share of first moments that a long training makes subnormal; None: not asked
     exported: Exported | None = None  # None: a Keras model predicted, or its baseline
     movement: Movement | None = None  # None: not trained, not the case's first trial, or by an earlier kerasbench
+    lost: list[str] = field(default_factory=list)  # what this Keras has elsewhere, and what was not looked at for it
 
     @property
     def slices(self) -> Samples:

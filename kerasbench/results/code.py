@@ -35,7 +35,7 @@ FOLDERS = {
     "host": "load",
 }
 IN_FOLDERS = [f"{folder}/{name}.py" for folder, names in FOLDERS.items() for name in names.split()]
-EVERY_COLUMN = ("scenario.py", "datasets.py", *IN_FOLDERS)
+EVERY_COLUMN = ("scenario.py", "datasets.py", "private.py", *IN_FOLDERS)
 BACKEND = "backends/{backend}.py"
 VARIANTS = "variants"  # their folder: a column is measured with the files of its choices, and with those that they name
 HOOKS = {

@@ -95,6 +95,10 @@ class Runner(ABC):
         """Return the mean loss."""
         raise NotImplementedError
 
+    def takes_batches(self) -> bool:
+        """Whether ``predict_on_batch`` takes a batch as it is; where not, the measurement says so."""
+        return True
+
     def bare_steps(self, batch: Any) -> Bare | None:
         """As ``Backend.bare_steps``; None: its steps cannot be had without a `fit`."""
         return None

@@ -10,13 +10,14 @@ from typing import Any
 
 import numpy as np
 
+from kerasbench import private
 from kerasbench.protocol.measurement import Resolved
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import too_few_executions
 from kerasbench.runners import Bare, Call, Hooks, Logs, Phase, Runner
 from kerasbench.runners.batches import made_once, shuffled
 from kerasbench.runners.feed import Fed, Feed, Rows
-from kerasbench.runners.inputs import dtype_name
+from kerasbench.runners.inputs import dtype_name, leaves
 from kerasbench.runners.weights import make_weights, remember_origins, share_weights
 from kerasbench.scenario import Scenario, ScenarioError
 
@@ -222,7 +223,22 @@ class KerasRunner(WithKeras):
             raise ScenarioError(NOT_EVALUATED)
         return float(logs["loss"])
 
-    def bare_steps(self, batch: Any) -> Bare:
+    def takes_batches(self) -> bool:
+        """With several steps in an execution, Keras' nightly of October 2026 cuts the batch into samples on JAX."""
+        if self.steps_per_execution == 1:
+            return True
+        x = self.feed.inputs(self.feed.first_batch)
+        expected = [array.shape for _, array in leaves(self.forward(self.place(x)))]
+        try:
+            taken = [array.shape for _, array in leaves(self.predict_on_batch(x))] == expected
+        except Exception:  # whatever the model says of samples that are no batch
+            taken = False
+        if not taken:
+            which = f"Keras {self.keras.__version__} on {self.request.backend}"
+            private.note(f"{which} has no predict_on_batch with several steps in an execution: it is left out")
+        return taken
+
+    def bare_steps(self, batch: Any) -> Bare | None:
         return self.backend.bare_steps(self.model, batch)
 
     def peak_flops(self) -> float:
@@ -248,11 +264,14 @@ class KerasRunner(WithKeras):
         """It is drawn before an epoch's first batch, by what `fit` uses; the quickest draws count."""
         if self.feed.workload.feed is not None:
             return None
-        from keras.src.trainers.data_adapters.array_data_adapter import ArrayDataAdapter
+        try:
+            adapter_of = private.ARRAYS.find()
+        except private.LostNameError:
+            return None
 
         def epoch_of(x: Any) -> Callable[[], Iterable[Any]]:
             if not self.fed_batches:
-                adapter = ArrayDataAdapter(x, batch_size=batch, shuffle=True)
+                adapter = adapter_of(x, batch_size=batch, shuffle=True)
                 return partial(getattr(adapter, ITERATORS[self.keras.config.backend()]))
             for _ in (made := made_once((x,), batch)):
                 pass  # the first epoch makes them

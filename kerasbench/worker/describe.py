@@ -7,6 +7,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kerasbench import backends, variants
+from kerasbench.private import LostNameError
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, LookRequest
@@ -127,8 +128,10 @@ def look(request: LookRequest) -> dict[str, str]:
         try:
             if cause.concerns(model):
                 suspected[cause.name] = cause.obstacle()
-        except AttributeError as error:  # Keras calls something otherwise
-            suspected[cause.name] = f"kerasbench does not know this Keras: {one_line(error)}"
+        except LostNameError as error:
+            suspected[cause.name] = str(error)
+        except Exception as error:  # Keras calls something otherwise, or does: no reason to lose the other causes
+            suspected[cause.name] = f"kerasbench does not know this Keras: {type(error).__name__}: {one_line(error)}"
     return suspected
 
 

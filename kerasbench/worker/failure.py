@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench import backends
+from kerasbench.private import ATTRIBUTES, LostNameError, lose
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.scenario import ScenarioError
 
@@ -24,6 +25,7 @@ OOM = re.compile(
 # "The operator 'aten::x' is not currently implemented for the MPS device", and what torch says of float64 there.
 MPS = re.compile("mps (device|backend|framework)", re.IGNORECASE)
 MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the result names it"
+PACKAGE = Path(__file__).parents[1]
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
 
 
@@ -40,7 +42,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     description = f"{type(error).__name__}: {text}" if text else type(error).__name__
     description = description if len(description) <= 300 else description[:299] + "…"
     place = where(error, scenario_file)
-    cause = place + description
+    cause = lost_name(error) or place + description
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
     on_mps = MPS.search(cause) is not None
     code, remedy = Code.ERROR, "the traceback is in the result file"
@@ -53,11 +55,29 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
             return other_framework(place or "it ", framework, phase, detail)
     elif phase == "device":
         code, remedy = Code.UNAVAILABLE, "check the device: it was missing when the trial began"
-    elif isinstance(error, NotImplementedError):
-        code, remedy = Code.UNSUPPORTED, MPS_REMEDY if on_mps else "measure this case on another device or backend"
-    elif isinstance(error, TypeError) and on_mps:
-        code, remedy = Code.UNSUPPORTED, "--device cpu: the Apple GPU has no float64"
+    elif way_on := _way_on(error, on_mps):
+        code, remedy = Code.UNSUPPORTED, way_on
     return Failure(code, cause, remedy, phase, detail)
+
+
+def _way_on(error: Exception, on_mps: bool) -> str:
+    """Return the remedy where a device, a backend or this Keras lacks something; empty: it is another error."""
+    if isinstance(error, NotImplementedError):
+        return MPS_REMEDY if on_mps else "measure this case on another device or backend"
+    if isinstance(error, TypeError) and on_mps:
+        return "--device cpu: the Apple GPU has no float64"
+    return "update kerasbench, or install an older Keras" if lost_name(error) else ""
+
+
+def lost_name(error: Exception) -> str:
+    """Return the sentence that says what kerasbench looks for in vain in this Keras; empty: it is another error."""
+    if isinstance(error, LostNameError):
+        return str(error)
+    name = str(error.name) if isinstance(error, AttributeError) else ""
+    frames = traceback.extract_tb(error.__traceback__)
+    # A user's own layers may have attributes of these names, too.
+    is_ours = bool(frames) and Path(frames[-1].filename).is_relative_to(PACKAGE)
+    return lose(name, ATTRIBUTES[name]) if is_ours and name in ATTRIBUTES else ""
 
 
 def missing_framework(error: Exception) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal
 
-from kerasbench import backends, variants
+from kerasbench import backends, private, variants
 from kerasbench.protocol import measurement, stages
 from kerasbench.protocol.columns import CPU, GPU
 from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Training, Turn, Usage
@@ -247,7 +247,8 @@ def predictions(trial: Bench) -> None:
     runner, pace, sizes = trial.runner, trial.pace, trial.sizes
     calls = sizes.warmup_calls if sizes else predict.ROTATED_INPUTS
     with trial.pipe.phase("predict"):
-        for stage, batch in trial.batches((stages.ONE, stages.BATCH)):
+        on_batch = (stages.ONE, stages.BATCH)
+        for stage, batch in trial.batches(on_batch if runner.takes_batches() else ()):
             trial.prediction.append(predict.time_batches(runner, batch, pace, trial.ask(stage), calls))
         if not (trial.leaves_out(stages.ALL) or trial.request.protocol.agenda.sized):
             most_batches = sizes.pass_batches if sizes else None
@@ -395,6 +396,7 @@ def measurement_of(trial: Bench) -> Measurement:
         steps_per_epoch=workload.steps,
         full_steps_per_epoch=workload.full_steps,
         usage=_usage(trial),
+        lost=private.lost(),
         **of(Measurement),
     )
 

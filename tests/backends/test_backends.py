@@ -12,8 +12,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from kerasbench import backends
+from kerasbench import backends, private
 from kerasbench.backends import Backend, jax, tensorflow, torch
+from kerasbench.private import LostNameError
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Compiler
 from tests import made
@@ -236,6 +237,31 @@ def test_tensorflow_tells_how_often_keras_functions_were_traced(monkeypatch: pyt
     assert tensorflow.compiler(model) == Compiler(traces=4)
 
 
+@pytest.mark.parametrize(("of_several", "of_one", "told"), [(2, 2, 2), (0, 3, 3), (0, 0, 0)])
+def test_tensorflow_tells_the_traces_of_a_single_step_where_keras_calls_it_by_itself(
+    monkeypatch: pytest.MonkeyPatch, of_several: int, of_one: int, told: int
+) -> None:
+    multi_step_on_iterator = SimpleNamespace(experimental_get_tracing_count=lambda: of_several)
+    one_step_on_data = SimpleNamespace(__wrapped__=SimpleNamespace(experimental_get_tracing_count=lambda: of_one))
+    monkeypatch.setattr(tensorflow, "_graphs", {})
+    model = SimpleNamespace(train_function=lambda iterator: (multi_step_on_iterator, one_step_on_data))
+    assert tensorflow.compiler(model) == Compiler(traces=told)
+
+
+def test_jax_does_not_take_weights_that_are_elsewhere_for_ready_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[object] = []
+    monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(block_until_ready=waited.append))
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(__version__="3.99.0"))
+    monkeypatch.setattr(private, "_lost", {})
+    taken, there = SimpleNamespace(_value=None), SimpleNamespace(_value="array")
+    jax.synchronize(SimpleNamespace(variables=[taken, there]))
+    jax.synchronize(SimpleNamespace(variables=[taken], _jax_state={"weights": ["state"]}))
+    jax.synchronize(SimpleNamespace(variables=[]))
+    assert waited == [["array"], ["state"], []]
+    with pytest.raises(LostNameError, match="has no _jax_state where kerasbench looks for it: nothing tells when JAX"):
+        jax.synchronize(SimpleNamespace(variables=[taken]))
+
+
 def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     card = SimpleNamespace(memory_stats=lambda: {"peak_bytes_in_use": 7, "bytes_in_use": 4})
     memory = SimpleNamespace(get_memory_info=lambda name: {"peak": 8, "current": 5})
@@ -284,7 +310,7 @@ def test_jax_carries_a_model_s_state_from_call_to_call_and_back_where_no_clock_r
     model = SimpleNamespace(trainable_variables=[trained], optimizer=SimpleNamespace(variables=[slot]))
     model.non_trainable_variables = model.metrics_variables = []
     model.make_train_function, model.train_function, model.steps_per_execution = (lambda: None), step, 1
-    running = jax.bare_steps(model, "a batch")
+    running = made.known(jax.bare_steps(model, "a batch"))
     for called in (1, 2):
         with running() as run:
             run(2)

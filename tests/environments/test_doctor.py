@@ -87,8 +87,8 @@ INSTALLED: list[Case] = [
     (with_keras("3.11.3"), error("jax", KERAS_OF_JAX, "keras 3.11.3 is too old")),
     (with_keras("3.15.2.dev1", "keras-nightly"),),
     (with_keras("3.9.0.dev1", "keras-nightly"), error("jax", KERAS_OF_JAX, "3.9.0.dev1 is too old")),
-    (with_keras("3.16.0"), warning("jax", "nothing, unless workloads fail", "keras 3.16.0 is newer")),
-    (with_keras("3.16.0.dev202", "keras-nightly"), warning("jax", "nothing, unless", "3.16.0.dev202 is newer")),
+    (with_keras("3.17.0"), warning("jax", "nothing, unless workloads fail", "keras 3.17.0 is newer")),
+    (with_keras("3.17.0.dev202", "keras-nightly"), warning("jax", "nothing, unless", "3.17.0.dev202 is newer")),
     (
         installed(installed(QUIET, "torch", {"keras": "3.12.0"}), "jax", {"keras": "3.15.0"}),
         warning("jax", pip(QUIET, "jax", "keras==3.15.1"), "keras 3.15.0 here and 3.15.1"),

@@ -14,6 +14,7 @@ pytestmark = pytest.mark.real
 
 PACKAGE = Path(kerasbench.__file__).parent
 CAUSE = """
+from kerasbench.private import PrivateName
 from kerasbench.variants.causes.cause import Cause
 
 
@@ -21,21 +22,19 @@ class {title}(Cause):
     name = "without_{name}"
     backends = ("torch",)
     says = "a layer sleeps"
-    function, sources = ("time", "{function}"), ()
+    function, sources = {function}, ()
 
     def concerns(self, model):
         return True
-
-    def original(self):
-        return Cause.obstacle
 
     def take_away(self, model):
         model.layers[0].{attribute} = {value}
 """
 CAUSES = (
-    ("Sleep", "sleep", "", "asleep_s", 0.0),
-    ("Lie", "lie", "", "factor", 2.0),
-    ("Other", "other", "x", "factor", 2.0),
+    ("Sleep", "sleep", None, "asleep_s", 0.0),
+    ("Lie", "lie", None, "factor", 2.0),
+    ("Other", "other", 'PrivateName(("textwrap:dedent",), "nothing")', "factor", 2.0),
+    ("Gone", "gone", 'PrivateName(("keras.src.gone:x",), "nothing tells it")', "factor", 2.0),
 )
 SCENARIO = '''"""A layer that sleeps."""
 import time
@@ -87,7 +86,9 @@ def test_a_planted_cause_is_found_and_a_wrong_alternative_is_refused(tmp_path: P
     assert causes["sleep"]["outcome"] in {"found", "undecided"} and causes["sleep"]["takes_times_as_much"] < 0.9
     assert causes["lie"]["outcome"] == "refused"
     assert causes["lie"]["why"].startswith("its alternative computes something else: the loss of step 1 is")
-    assert causes["other"]["outcome"] == "not tried" and "has another x than" in causes["other"]["why"]
+    assert causes["other"]["outcome"] == "not tried" and "has another dedent than" in causes["other"]["why"]
+    assert causes["gone"]["outcome"] == "not tried"
+    assert causes["gone"]["why"].endswith("has no x where kerasbench looks for it: nothing tells it")
     assert "pooling copy" not in causes  # without pooling
     assert document["failures"] == []
 

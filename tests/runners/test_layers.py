@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from kerasbench import private
 from kerasbench.runners import layers
 from kerasbench.runners.layers import recurrent_code
 
@@ -14,8 +15,8 @@ LSTM, Dense = type("LSTM", (), {}), type("Dense", (), {})
 OwnLSTM = type("OwnLSTM", (LSTM,), {})
 
 
-def backend(monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool, by_cudnn: bool) -> Any:
-    """Stand in for keras.src.backend, whose lstm may refuse, and may go on to cuDNN."""
+def backend(monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool, by_cudnn: bool, is_new: bool) -> Any:
+    """Stand in for what layers call, whose lstm may refuse, and may go on to cuDNN. Where it is new, it is in rnn."""
     inside: Any = ModuleType(f"keras.src.backend.{name}.rnn")
 
     def lstm() -> object:
@@ -25,12 +26,15 @@ def backend(monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool, by_cudnn:
 
     lstm.__module__ = inside.__name__
     vars(inside).update(lstm=lstm, _cudnn_lstm=lambda: "by cuDNN")
-    functions = SimpleNamespace(lstm=lstm)
+    functions: Any = SimpleNamespace(rnn=inside) if is_new else SimpleNamespace(lstm=lstm)
     monkeypatch.setitem(sys.modules, "keras.src.backend", functions)
     monkeypatch.setitem(sys.modules, inside.__name__, inside)
-    return functions
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(__version__="3.99.0"))
+    monkeypatch.setattr(private, "_lost", {})
+    return inside if is_new else functions
 
 
+@pytest.mark.parametrize("is_new", [False, True])
 @pytest.mark.parametrize(
     ("name", "refuses", "by_cudnn", "layer", "notes"),
     [
@@ -44,18 +48,47 @@ def backend(monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool, by_cudnn:
     ],
 )
 def test_the_way_that_was_taken(
-    monkeypatch: pytest.MonkeyPatch, name: str, refuses: bool, by_cudnn: bool, layer: object, notes: dict[str, str]
+    monkeypatch: pytest.MonkeyPatch,
+    name: str,
+    refuses: bool,
+    by_cudnn: bool,
+    layer: object,
+    notes: dict[str, str],
+    is_new: bool,
 ) -> None:
-    functions: Any = backend(monkeypatch, name, refuses, by_cudnn)
+    functions: Any = backend(monkeypatch, name, refuses, by_cudnn, is_new)
     inside = sys.modules[f"keras.src.backend.{name}.rnn"]
     before = dict(vars(functions)), dict(vars(inside))
     with recurrent_code([Dense(), layer]) as code, suppress(NotImplementedError):  # Keras takes its own loop there
         functions.lstm()
     assert code == notes
     assert (dict(vars(functions)), dict(vars(inside))) == before
+    assert private.lost() == []
     monkeypatch.setitem(sys.modules, "keras.src.backend", ModuleType("keras.src.backend"))  # without these functions
     with recurrent_code([layer]) as code:
         assert code == {}
+    assert len(private.lost()) == ("lstm" in notes)
+
+
+def test_a_layer_of_both_directions_is_computed_by_cudnn_where_its_own_function_does_not_refuse(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    functions = backend(monkeypatch, "torch", refuses=True, by_cudnn=False, is_new=True)
+    functions.bidirectional_lstm = lambda: "both"
+    with recurrent_code([LSTM()]) as code:
+        assert functions.bidirectional_lstm() == "both"
+    assert code == {"lstm": "cudnn"}
+
+
+def test_without_a_function_of_its_own_nothing_tells_whether_cudnn_computed(monkeypatch: pytest.MonkeyPatch) -> None:
+    functions = backend(monkeypatch, "torch", refuses=False, by_cudnn=False, is_new=True)
+    del functions._cudnn_lstm
+    with recurrent_code([LSTM()]) as code:
+        functions.lstm()
+    assert code == {}
+    (sentence,) = private.lost()
+    assert sentence.startswith("Keras 3.99.0 has no _cudnn_lstm where")
+    assert sentence.endswith(": nothing tells whether cuDNN computes LSTM layers")
 
 
 DENSE = SimpleNamespace(name="dense")

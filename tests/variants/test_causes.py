@@ -8,6 +8,7 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.plan import cases
+from kerasbench.private import PrivateName
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Resolved
 from kerasbench.variants import BY_NAME, CAUSES
@@ -26,8 +27,11 @@ def twice(number: int) -> int:
     return 2 * number
 
 
+TWICE = PrivateName((f"{__name__}:twice",), "nothing tells what twice is")
+
+
 def planted(*sources: str) -> Cause:
-    return SimpleNamespace(function=(__name__, "twice"), sources=sources, original=lambda: twice)  # type: ignore[return-value]
+    return SimpleNamespace(function=TWICE, sources=sources)  # type: ignore[return-value]
 
 
 @pytest.fixture(autouse=True)
@@ -42,7 +46,7 @@ def test_a_function_that_is_not_known_is_not_changed() -> None:
 
 def test_a_column_whose_function_became_another_is_refused() -> None:
     column = PoolingCopy()
-    column.function = (__name__, "twice")  # type: ignore[misc]
+    column.function = TWICE  # type: ignore[misc]
     cause, _ = made.known(column.on_model(True, None, "torch"))
     assert cause == "Keras 3.99.0 has another twice than kerasbench can change"
     assert twice(2) == 4
@@ -60,6 +64,7 @@ class First(BasePooling):
     data_format = "channels_first"
 
 
+@pytest.mark.parametrize("place", ["nn", "ops.nn"])
 @pytest.mark.parametrize(
     ("helper", "asks", "layers", "has_it"),
     [
@@ -71,13 +76,12 @@ class First(BasePooling):
     ],
 )
 def test_pooling_is_suspected_where_there_is_some_and_keras_copies(
-    monkeypatch: pytest.MonkeyPatch, helper: str, asks: str, layers: list[Any], has_it: bool
+    monkeypatch: pytest.MonkeyPatch, helper: str, asks: str, layers: list[Any], has_it: bool, place: str
 ) -> None:
     sources = {"_transpose_spatial_inputs": helper, "max_pool": POOL.format(asks=asks)}
-    nn = SimpleNamespace(**{name: name for name in sources})
-    package = ModuleType("keras.src.backend.torch")
-    package.nn = nn  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "keras.src.backend.torch", package)
+    nn = ModuleType("nn")
+    vars(nn).update({name: name for name in sources})
+    monkeypatch.setitem(sys.modules, f"keras.src.backend.torch.{place}", nn)
     monkeypatch.setattr("inspect.getsource", sources.__getitem__)
     assert PoolingCopy().concerns(SimpleNamespace(_flatten_layers=lambda: layers)) is has_it
 

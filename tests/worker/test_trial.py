@@ -111,6 +111,15 @@ def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> N
     assert subject(Protocol(sizes=made.SIZES)).sized(lambda: next(steps)) is made.SIZES
 
 
+def test_what_keras_cuts_up_is_not_predicted_on_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(predict, "time_batches", lambda runner, batch, *rest: records.Latency(batch, []))
+    monkeypatch.setattr(predict, "time_passes", passed := Mock())
+    bench = subject(Protocol(), takes_batches=lambda: False)
+    bench.sizes = dataclasses.replace(made.SIZES, left_out=[])
+    trial.predictions(bench)
+    assert (bench.prediction, passed.call_count) == ([], 1)
+
+
 def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(predict, "time_batches", lambda runner, batch, *rest: records.Latency(batch, []))
     sweep = Protocol("sweep_predictions")
@@ -268,6 +277,7 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
         "parameters": 7,
         "predict_on_batch": lambda x: x,
         "wait": lambda: None,
+        "takes_batches": lambda: True,
         "compiler": lambda: None,
         "trained_weights": list,
         "updates": lambda: None,

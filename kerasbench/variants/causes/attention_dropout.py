@@ -3,6 +3,7 @@
 from types import MethodType
 from typing import Any
 
+from kerasbench.private import ATTENTION
 from kerasbench.variants.causes.cause import Cause
 from kerasbench.variants.variant import Refusal
 
@@ -13,14 +14,14 @@ class AttentionDropout(Cause):
     predicts = True
     says = "attention layers with dropout do not use the fused kernel, although a prediction drops nothing"
     today = "For predictions, build the model with dropout=0 and load the same weights"
-    function = ("keras.src.layers.attention.multi_head_attention", "MultiHeadAttention._compute_attention")
+    function = ATTENTION
     sources = ("88168a1a82dd0d31365342088698b31988c40e6fdb2cd06001d4d2ec8f372966",)  # 3.15.0, 3.15.1
 
     def concerns(self, model: Any) -> bool:
-        return bool(dropping(model, self.original()))
+        return bool(dropping(model, ATTENTION.find()))
 
     def take_away(self, model: Any) -> Refusal:
-        original = self.original()
+        original = ATTENTION.find()
 
         def compute(
             layer: Any,

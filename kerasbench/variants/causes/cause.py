@@ -1,12 +1,11 @@
 """What a cause is: a variant whose column stands beside another one, and does without what may make that slow."""
 
 import hashlib
-import importlib
 import inspect
-import operator
 from collections.abc import Collection
 from typing import Any, ClassVar
 
+from kerasbench.private import LostNameError, PrivateName
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.variants.variant import CaseFacts, Refusal, Variant
@@ -31,7 +30,7 @@ class Cause(Variant[bool]):
 
     # The function of Keras that the alternative changes, and the hashes of its sources that it is known to fit. In
     # another source it may change what is computed, and is not tried.
-    function: ClassVar[tuple[str, str]] = ("", "")  # a module, and a name in it; empty: it changes none
+    function: ClassVar[PrivateName | None] = None  # None: it changes none
     sources: ClassVar[Collection[str]] = ()
 
     @property
@@ -55,16 +54,16 @@ class Cause(Variant[bool]):
 
     def obstacle(self) -> str:
         """In the child: return why the alternative cannot be tried there; empty where it can."""
-        name = self.function[1]
-        if not name or source_hash(self.original()) in self.sources:
+        if self.function is None:
             return ""
+        try:
+            if source_hash(self.function.find()) in self.sources:
+                return ""
+        except LostNameError as error:
+            return str(error)
         import keras
 
-        return f"Keras {keras.__version__} has another {name.rpartition('.')[2]} than kerasbench can change"
-
-    def original(self) -> Any:
-        module, name = self.function
-        return operator.attrgetter(name)(importlib.import_module(module))
+        return f"Keras {keras.__version__} has another {self.function.name} than kerasbench can change"
 
     def on_model(self, value: bool, model: Any, backend: str) -> Refusal:
         obstacle = self.obstacle()
