@@ -163,7 +163,11 @@ def _advice(file: Path, tree: ast.Module) -> str:
 def _calls(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
     """Yield the name, the method and the line of each call such as ``model.fit(x)``."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and isinstance(node.func.value, ast.Name):
+        if (
+            isinstance(node, ast.Call)
+            and isinstance(node.func, ast.Attribute)
+            and isinstance(node.func.value, ast.Name)
+        ):
             yield node.func.value.id, node.func.attr, node.lineno
 
 

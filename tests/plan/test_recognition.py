@@ -7,14 +7,14 @@ import pytest
 from kerasbench.errors import UnusableScenario
 from kerasbench.plan import catalog, recognition
 
-SCRIPT = '''import keras
+SCRIPT = """import keras
 from pathlib import Path
 Path("was_run").touch()
 scaler.fit(table)
 model = keras.Sequential([keras.layers.Dense(1)])
 model.compile("sgd", "mse")
 model.fit([[0]], [[0]])
-'''
+"""
 HELPER = "from kerasbench import Scenario, Workload\n\n\ndef made(**fields):\n    return Scenario(**fields)\n"
 
 
@@ -81,7 +81,9 @@ def test_every_built_in_scenario_is_one() -> None:
 
 
 def test_an_error_in_its_syntax_has_its_line(tmp_path: Path) -> None:
-    assert "mine.py, line 2: SyntaxError: '(' was never closed" in refusal(tmp_path / "mine.py", "import keras\nx = (\n")
+    assert "mine.py, line 2: SyntaxError: '(' was never closed" in refusal(
+        tmp_path / "mine.py", "import keras\nx = (\n"
+    )
     assert "mine.py" in refusal(tmp_path / "mine.py", b"x = 1\0")
 
 
@@ -110,7 +112,9 @@ def test_a_file_of_keras_2_is_refused_by_its_metadata_before_any_process_starts(
     assert "saved by Keras 2.15.0" in said and "model.save('old.h5')" in said
 
 
-@pytest.mark.parametrize("metadata", [{"keras_version": "3.15.1"}, {"keras_version": 2}, [], {}, {"a": "b" * (1 << 17)}])
+@pytest.mark.parametrize(
+    "metadata", [{"keras_version": "3.15.1"}, {"keras_version": 2}, [], {}, {"a": "b" * (1 << 17)}]
+)
 def test_what_says_no_old_version_is_left_to_the_child(metadata: object, tmp_path: Path) -> None:
     file = tmp_path / "new.keras"
     archive(file, metadata)

@@ -145,7 +145,8 @@ class Tells(Teller):
         headers = ["workload", "configuration", "units", "time of one", "memory a minute", "memory a unit"]
         headers += [*on_device, "slower over the run"]
         notes: list[Words] = [
-            "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. "
+            "A unit is a training step, an epoch where these are shorter than eight steps, a call of predict on one "
+            "batch, or a build. With --for build-fit a build is followed by a fit of one epoch, of at most 16 steps. "
             "In brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
         ]
         if any(soak.column.device != CPU and not soak.held_on_device_mib for soak in known):
