@@ -145,10 +145,14 @@ class Tells(Teller):
         headers = ["workload", "configuration", "units", "time of one", "memory a minute", "memory a unit"]
         headers += [*on_device, "slower over the run"]
         notes: list[Words] = [
-            "A unit is a training step, an epoch where these are shorter than eight steps, a call of predict on one "
-            "batch, or a build. With --for build-fit a build is followed by a fit of one epoch, of at most 16 steps. "
+            "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. "
             "In brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
         ]
+        protocols = [soak.row.origin.config.effort.protocol for soak in known]
+        if any(protocol.kind == "predict_calls" for protocol in protocols):
+            notes.append("A prediction is a call of predict() on one batch.")
+        if any(protocol.fits for protocol in protocols):
+            notes.append("A build is followed by fit() for one epoch of at most 16 steps; then the session is cleared.")
         if any(soak.column.device != CPU and not soak.held_on_device_mib for soak in known):
             notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
         chart = _chart(known, self.title(findings))
