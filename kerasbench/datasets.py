@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-Draw = Callable[[int, Any], tuple[Any, ...]]  # (samples, NumPy generator) -> (x, y), or (x, y, sample weights)
+Draw = Callable[[int, Any], Any]  # (samples, NumPy generator) -> x, (x, y), or (x, y, sample weights)
 Load = Callable[[], tuple[Any, Any]]  # -> all samples that there are
 Prepare = Callable[[Any], Any]  # x -> x
 
@@ -40,10 +40,12 @@ class Dataset:
     def rows(self, kind: str, samples: int, rng: Any) -> tuple[Any, ...]:
         """Return that many samples, ``synthetic`` or ``real``: real ones from the first, training before test."""
         if kind != "real" or self.load is None:
-            rows = self.draw(samples, rng)
-            if not isinstance(rows, tuple) or len(rows) not in (2, 3):
-                raise DataError("data(samples, rng) must return (x, y) or (x, y, sample_weight), made of NumPy arrays")
-            return self.prepare(rows[0]), self.encode(rows[1]), *rows[2:]
+            drawn = self.draw(samples, rng)
+            rows = drawn if isinstance(drawn, tuple) else (drawn,)  # x alone, as `fit` takes it
+            if not 1 <= len(rows) <= 3 or rows[0] is None:
+                takes = "x, (x, y) or (x, y, sample_weight)"
+                raise DataError(f"data(samples, rng) must return {takes}, made of NumPy arrays")
+            return self.prepare(rows[0]), *map(self.encode, rows[1:2]), *rows[2:]
         x, y = self.load()
         if x.shape[1:] != self.shape or len(x) != len(y):
             raise DataError(

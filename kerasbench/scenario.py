@@ -103,11 +103,12 @@ class Workload:
 @dataclass(frozen=True, kw_only=True)
 class Scenario:
     build: Callable[[Workload], Any]  # returns a compiled Keras model
-    # A function of (samples, rng) returns (x, y) or (x, y, sample_weight): NumPy arrays, or structures of them.
+    # A function of (samples, rng) returns (x, y), (x, y, sample_weight), or x alone where `fit` takes no targets: NumPy
+    # arrays, or structures of them.
     data: Dataset | Draw
     workloads: tuple[Workload, ...]
     # Returns the Keras callbacks that training has; the folder that it is given is the trial's own.
-    callbacks: Callable[[str], list[Any]] | None = None
+    callbacks: Callable[[Path], list[Any]] | None = None
     parameters: int | None = None  # what every backend must arrive at; None: not checked
     learnable: bool = True  # False: there is nothing to learn
     source: str = ""  # where the measurement was published

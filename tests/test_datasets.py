@@ -77,8 +77,8 @@ def test_real_rows_that_are_not_as_they_should_be(shape: tuple[int, int], target
     dataset = real(np.zeros(shape, np.uint8), np.zeros(targets))
     with pytest.raises(DataError, match=complaint):
         dataset.rows("real", 50, np.random.default_rng(0))
-    with pytest.raises(DataError, match=r"must return \(x, y\) or"):
-        Dataset("own", (), lambda samples, rng: [1]).rows("synthetic", 1, None)  # type: ignore[arg-type, return-value]
+    with pytest.raises(DataError, match=r"must return x, \(x, y\) or"):
+        Dataset("own", (), lambda samples, rng: (1, 2, 3, 4)).rows("synthetic", 1, None)
 
 
 def test_iris_is_the_published_set() -> None:

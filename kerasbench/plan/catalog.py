@@ -15,6 +15,7 @@ import platformdirs
 
 from kerasbench import backends, scenario
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError, unknown
+from kerasbench.plan import recognition
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
 from kerasbench.text import blanked, label
@@ -154,6 +155,7 @@ def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, 
             raise UsageError(f"{blanked(place)}: its name is not UTF-8: rename it")
     for file, _ in files:
         _hash(file, model_config)
+        recognition.require_recognised(file)
     _candidates(names, suite)
 
 
@@ -237,6 +239,8 @@ def describe(
     custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
     config = replace(model_config, custom=custom, rows=rows)
     if left := [file for file in hashes if file not in known]:
+        for file in left:
+            recognition.require_recognised(file)
         # Late: where all is remembered, as in `list`, there is no child.
         from kerasbench.processes import questions
         from kerasbench.protocol.messages import Code

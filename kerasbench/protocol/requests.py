@@ -59,7 +59,9 @@ def fitting(name: str) -> str:
 
 
 DataKind = Literal["synthetic", "real"]
-ProtocolKind = Literal["steady", "published", "sweep", "calls", "builds", "predictions", "sweep_predictions"]
+ProtocolKind = Literal[
+    "steady", "published", "sweep", "calls", "builds", "predictions", "predict_calls", "sweep_predictions"
+]
 MIN_STEPS_FOR_SLICES = 8  # in shorter epochs the epochs themselves are counted
 
 
@@ -115,6 +117,7 @@ class Protocol:
     lasts: bool = False  # measure for as long as slices_max_ns says, and what memory the process holds
     outputs: bool = False  # compare what weights of its own predict too, though the model brings none
     clears: bool = False  # clear Keras' session before each build
+    fits: bool = False  # train each model that is built, for one epoch
     # What later trials of a case may leave out, because it is known well enough:
     repeats: bool = True  # the first step's call over again, which tells what of it was compiling; and all of learning
     epochs: bool = True  # short epochs
@@ -134,7 +137,7 @@ class Protocol:
 
     @property
     def needs_training(self) -> bool:
-        return self.agenda.trains and (self.agenda.sized or (self.agenda.usual and self.lasts))
+        return self.fits or (self.agenda.trains and (self.agenda.sized or (self.agenda.usual and self.lasts)))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 TRAIN, EPOCH, PARTS, BUILD = "train", "epoch", "parts", "build"
 ONE, BATCH, ALL = "predict_one", "predict_batch", "predict_all"
+PREDICT_CALLS = ONE_CALL, BATCH_CALL = "predict_call_one", "predict_call_batch"
 # Before all stages, in a row's first block: each turn is one more step, until the parent answers with the row's sizes.
 PILOT = "pilot"
 
@@ -41,15 +42,15 @@ _STAGES = (  # in the order in which a trial has them
     Stage("call_batch", "calls", "call batch", "forward", way=CALL, batched=True),
     Stage("compiled_call_one", "calls", "compiled call one", "single", way=COMPILED_CALL),
     Stage("compiled_call_batch", "calls", "compiled call batch", "forward", way=COMPILED_CALL, batched=True),
-    Stage("predict_call_one", "calls", "predict call one", "single", way=PREDICT_CALL),
-    Stage("predict_call_batch", "calls", "predict call batch", "forward", way=PREDICT_CALL, batched=True),
+    Stage(ONE_CALL, "calls", "predict call one", "single", way=PREDICT_CALL),
+    Stage(BATCH_CALL, "calls", "predict call batch", "forward", way=PREDICT_CALL, batched=True),
     Stage("generate_call", "generate", "new token", "text", "new tokens", lead=2, way=CALL),
     Stage("generate_compiled_call", "generate", "new token", "text", "new tokens", lead=2, way=COMPILED_CALL),
     Stage("generate_own", "generate", "new token", "text", "new tokens", lead=2, way=OWN),
     Stage(BUILD, "builds", "build", "step"),  # the model is built again and again
 )
 STAGES: Mapping[str, Stage] = {stage.name: stage for stage in _STAGES}
-STAND = (BUILD, TRAIN, BATCH, ONE)  # the first of these that a trial has stands for it
+STAND = (BUILD, TRAIN, BATCH, ONE, BATCH_CALL, ONE_CALL)  # the first of these that a trial has stands for it
 CALLS = tuple(name for name, stage in STAGES.items() if stage.phase == "calls")
 GENERATIONS = tuple(name for name, stage in STAGES.items() if stage.phase == "generate")
 
@@ -87,6 +88,7 @@ _AGENDAS = (
     Agenda("sweep", {TRAIN: 1.0}, predicts=False, sized=True),
     Agenda("calls", CALLED, trains=False),  # predicts in every way
     UNTRAINED,
+    Agenda("predict_calls", dict.fromkeys(PREDICT_CALLS, 1.0), trains=False),  # `predict` alone, over and over again
     Agenda("sweep_predictions", {ONE: 1.0, BATCH: 1.0}, trains=False, sized=True),
     Agenda("builds", {BUILD: 1.0}, trains=False, predicts=False),  # makes the model again and again
 )

@@ -17,6 +17,7 @@ MOST = 5  # kinds of warnings above the fold
 MOST_PLACES = 3  # cases that a warning names; of more it has the number
 IN_DATA_ALONE = (WarningKind.SCATTERED, WarningKind.WAITED)  # an interval shows the one, a median leaves the other out
 
+UNTRAINED = ", so it is not trained"  # how the description of a saved model ends
 Case = tuple[str, Column]  # by the label of its row
 Marks = dict[Case, list[int]]  # the numbers of the warnings that are about it
 Caution = tuple[list[Inline], Sequence[Case]]  # one kind of warning, and the cases that its number marks in tables
@@ -29,7 +30,13 @@ def cautions(findings: Findings) -> tuple[list[Words], Marks]:
     lines: list[Words] = []
     marks: Marks = {}
     number = 0
-    for words, cases in (*_failures(findings), *of_kinds, *_means(findings), *_machine(findings)):
+    for words, cases in (
+        *_failures(findings),
+        *_untrained(findings),
+        *of_kinds,
+        *_means(findings),
+        *_machine(findings),
+    ):
         if cases and findings.is_ranked:  # else no cell of its tables is marked
             number += 1
             words.insert(0, f"{mark([number])} ")
@@ -59,6 +66,19 @@ def _failures(findings: Findings) -> Iterator[Caution]:
         who = f": {listed(places)}" if len(places) <= MOST_PLACES else ""
         failed = Strong(f"{count(len(cases), 'case')} failed")
         yield ([failed, f"{who}. Causes and what to do stand above."], cases)
+
+
+def _untrained(findings: Findings) -> Iterator[Caution]:
+    """Say of saved models why they are not trained, as their file's description has it."""
+    reasons = {
+        row.scenario.name: row.scenario.title.rpartition("; ")[2].rstrip(".")
+        for row in findings.summary.rows
+        if row.workload.predicts_only and row.scenario.title.endswith(f"{UNTRAINED}.")
+    }
+    if reasons:
+        many = f" ({len(reasons) - MOST_PLACES} more in the data)" if len(reasons) > MOST_PLACES else ""
+        said = "; ".join(f"{name}: {reason}" for name, reason in [*reasons.items()][:MOST_PLACES])
+        yield ([Strong("Predictions alone were measured."), f" {said}{many}."], [])
 
 
 def _caution(kind: WarningKind, concerns: Sequence[Concern], findings: Findings) -> Caution:

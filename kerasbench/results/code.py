@@ -21,8 +21,8 @@ LENGTH = 12  # hexadecimal digits: two of a million versions are alike once in 5
 
 FOLDERS = {
     # What a child runs in a trial, and what a scenario file imports there.
-    "worker": "__main__ serve trial resolve source saved build train movement parts predict clock usage pipe checks "
-    "failure",
+    "worker": "__main__ serve trial resolve source saved configs build train movement parts predict clock usage pipe "
+    "checks failure",
     "runners": "__init__ keras weights layers feed inputs",
     "backends": "__init__",
     "variants": "__init__",

@@ -73,8 +73,8 @@ class Runner(ABC):
     def build(self, scenario: Scenario, feed: "Feed") -> None:
         """Raise ScenarioError, or TrialFailure where the options are the cause."""
 
-    def build_again(self, clears: bool) -> None:
-        """Build it once more and drop it; ``clears`` what the library keeps of the one before."""
+    def build_again(self, clears: bool, fits: bool = False) -> None:
+        """Build it once more and drop it; ``clears`` what the library keeps of the one before; ``fits``: train it."""
         self.build(self.scenario, self.feed)
 
     def fresh(self) -> "Runner | None":

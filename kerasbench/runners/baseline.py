@@ -27,7 +27,7 @@ class BaselineRunner(WithKeras):
     def build(self, scenario: Scenario, feed: Feed) -> None:
         self.scenario, self.feed = scenario, feed
         file, rows, device = Path(self.request.file), feed.train, self.request.device
-        if is_nested(rows.x) or is_nested(rows.y) or rows.weights is not None:
+        if is_nested(rows.x) or is_nested(rows.y) or rows.y is None or rows.weights is not None:
             raise _unsupported("a native baseline takes one array for x and one for y")
         keras = KerasRunner(self.backend, self.request, self.adjust)
         keras.build(scenario, feed)

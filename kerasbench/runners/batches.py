@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from kerasbench.runners.inputs import in_tuples
+from kerasbench.runners.inputs import in_tuples, is_nested
 
 
-def made_once(rows: tuple[Any, ...], size: int) -> Any:
+def made_once(rows: Any, size: int) -> Any:
     """Return batches of arrays that belong together, which are made in the first epoch and kept."""
     import tensorflow as tf
 
@@ -24,10 +24,13 @@ def feed_batches(model: Any) -> None:
     fit = model.fit
 
     def fit_batches(x: Any = None, y: Any = None, shuffle: bool = True, **named: Any) -> Any:
-        if y is None:
+        size = named.pop("batch_size", None)
+        if size is None:
             return fit(x, shuffle=shuffle, **named)
         weights = named.pop("sample_weight", None)
-        batches = made_once((x, y) if weights is None else (x, y, weights), named.pop("batch_size"))
+        alone = (x,) if is_nested(x) else x  # as `fit` hands inputs on that have no targets
+        rows = (x, y) if weights is None else (x, y, weights)
+        batches = made_once(alone if y is None else rows, size)
         model.fed_batches = True
         return fit(shuffled(batches) if shuffle else batches, **named)
 

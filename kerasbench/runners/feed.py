@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from kerasbench import backends
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.columns import Size
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
@@ -21,6 +22,17 @@ from kerasbench.text import size as in_words
 POOL_MIN_STEPS = 64
 EVALUATED_SAMPLES = 1000  # accuracy to within 3 points (95 %), in a fraction of a second
 ALLOWED_DTYPES = ("float32", "int32", "uint8")
+PIPELINE = (
+    "It must make a keras.utils.PyDataset, which runs on every backend; kerasbench takes no DataLoader or tf.data"
+)
+EXAMPLE = (
+    "give a subclass of keras.utils.PyDataset __len__ and __getitem__(index), which returns the batch of that number; "
+    "docs/your-model.md has one"
+)
+WITHOUT_TEXT = (
+    "Let build() begin behind the layer that reads text, and data() return token ids: "
+    "rng.integers(0, 1_000, (samples, 128), dtype='int32')"
+)
 MAX_BYTES = 1 << 30  # of rows in a sweep; TensorFlow holds them twice
 
 
@@ -29,7 +41,7 @@ class Rows:
     """Inputs and targets that belong together: structures of arrays, which all have as many rows."""
 
     x: Any
-    y: Any
+    y: Any = None  # None: the model is trained without targets, `fit(x)`
     weights: Any = None  # of the samples
 
     def __len__(self) -> int:
@@ -65,6 +77,10 @@ class Feed:
     class_weight: Mapping[int, float] | None = None
     draws: bool = False  # the pipeline gives other batches of the same rows each time: no two backends get the same
 
+    def __post_init__(self) -> None:
+        if self.class_weight is not None and self.train.y is None:
+            raise ScenarioError("class_weight is for classes, and data() returns no targets: leave it out")
+
     @property
     def batch(self) -> int:
         return self.workload.batch_size
@@ -84,19 +100,31 @@ class Feed:
         return rows[: min(evaluated_samples(self.workload), max(1, POOL_BYTES // max(1, rows.row_bytes)))]
 
     def one_batch(self, rows: Rows) -> tuple[Any, ...]:
-        """Return (x, y), or (x, y, sample weights)."""
+        """Return (x,), (x, y), or (x, y, sample weights)."""
         if self.workload.feed is not None:
-            return tuple(self.workload.feed(rows.x, rows.y, len(rows))[0])
-        return (rows.x, rows.y) if rows.weights is None else (rows.x, rows.y, rows.weights)
+            return parts_of(self.workload.feed(rows.x, rows.y, len(rows))[0])
+        parts = (rows.x, rows.y, rows.weights)
+        return parts[: 1 if rows.y is None else 2 if rows.weights is None else 3]
 
     def step(self, rows: Rows) -> tuple[Any, ...]:
-        x, y, *weights = in_tuples(self.one_batch(rows))
-        if self.class_weight is not None and not weights:
-            weights = [weights_of(y, self.class_weight)]
-        return (x, y, *weights)
+        x, *others = in_tuples(self.one_batch(rows))
+        if self.class_weight is not None and len(others) == 1:
+            others = [*others, weights_of(others[0], self.class_weight)]
+        return (x, *others)
+
+    def stepped(self, rows: Rows) -> Any:
+        """Return what a training step is given: of inputs alone, in one array, that array, as `fit(x)` hands it on."""
+        batch = self.step(rows)
+        is_alone = len(batch) == 1 and self.workload.feed is None and not is_nested(batch[0])
+        return batch[0] if is_alone else batch
 
     def inputs(self, rows: Rows) -> Any:
         return self.one_batch(rows)[0]
+
+
+def parts_of(batch: Any) -> tuple[Any, ...]:
+    """Return the parts of a pipeline's batch, which may be inputs alone."""
+    return tuple(batch) if isinstance(batch, tuple | list) else (batch,)
 
 
 def weights_of(targets: Any, class_weight: Mapping[int, float]) -> Any:
@@ -164,6 +192,8 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
     drawn = dataset.rows(kind, samples, np.random.default_rng(seed))
     for name, structure in zip(("x", "y", "sample_weight"), drawn, strict=False):
         for place, array in leaves(structure, name):
+            if _holds_text(array):
+                raise ScenarioError(f"data() must return numbers; {place} holds text. {WITHOUT_TEXT}")
             if not isinstance(array, np.ndarray) or array.dtype.name not in ALLOWED_DTYPES:
                 actual = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
                 dtypes = ", ".join(ALLOWED_DTYPES)
@@ -171,9 +201,19 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
             if len(array) != samples:
                 raise ScenarioError(f"data() was asked for {samples:,} samples, {place} has {len(array):,}")
     rows = Rows(*drawn)
-    if first(rows.x) is None or first(rows.y) is None:
+    if first(rows.x) is None or (rows.y is not None and first(rows.y) is None):
         raise ScenarioError("data() must return NumPy arrays; there is none in x or y")
+    if rows.y is None and rows.weights is not None:
+        raise ScenarioError("data() returns sample_weight without y, which `fit` cannot use: return x alone, or y too")
     return rows
+
+
+def _holds_text(array: Any) -> bool:
+    if isinstance(array, str | bytes):
+        return True
+    if not isinstance(array, np.ndarray) or array.dtype.kind not in "USOT":
+        return False
+    return array.dtype.kind != "O" or isinstance(next(iter(array.flat), None), str | bytes)
 
 
 def check_pipeline(workload: Workload, rows: Rows) -> bool:
@@ -184,7 +224,13 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
         raise ScenarioError("feed() takes x and y alone: let the batches that it makes be (x, y, sample_weight)")
     wanted = min(2, len(rows) // workload.batch_size)
     rows = rows[: wanted * workload.batch_size]
-    batches = workload.feed(rows.x, rows.y, workload.batch_size)
+    try:
+        batches = workload.feed(rows.x, rows.y, workload.batch_size)
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] not in {backends.get(name).PACKAGE for name in backends.names()}:
+            raise
+        cause = f"feed() imports {error.name}, which the processes of the other backends do not have"
+        raise TrialFailure(Failure(Code.UNSUPPORTED, f"{cause}. {PIPELINE}", EXAMPLE)) from error
     start = multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
     if getattr(batches, "use_multiprocessing", False) and start != "fork":
         raise ScenarioError(
@@ -192,15 +238,14 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
             "file: leave it out, and let workers= start threads"
         )
     if not hasattr(batches, "__getitem__"):
-        given = type(batches).__name__
-        raise ScenarioError(f"feed() must make a keras.utils.PyDataset, which gives any batch, not {given}")
+        raise ScenarioError(f"feed() made a {type(batches).__name__}. {PIPELINE}; {EXAMPLE}")
     count = None
     with suppress(NotImplementedError):  # what Keras' own class says where nobody has said how many
         count = len(batches) if hasattr(batches, "__len__") else getattr(batches, "num_batches", None)
     if count != wanted:
         raise ScenarioError(f"feed() must make {wanted} batches of {len(rows):,} rows, not {count}: use its batch")
     batch = batches[0]
-    _check_batch(batch, workload.batch_size)
+    _check_batch(batch, workload.batch_size, targets=rows.y is not None)
     return not (_equal(batch, batches[0]) and _equal(batch, workload.feed(rows.x, rows.y, workload.batch_size)[0]))
 
 
@@ -209,11 +254,12 @@ def _equal(batch: Any, other: Any) -> bool:
     return all(np.array_equal(array, twin) for (_, array), (_, twin) in pairs)
 
 
-def _check_batch(batch: Any, samples: int) -> None:
-    if not isinstance(batch, tuple | list) or len(batch) not in (2, 3):
-        kind = type(batch).__name__
-        raise ScenarioError(f"the batches of feed() must be (x, y) or (x, y, sample_weight), not {kind}")
-    for name, structure in zip(("x", "y", "sample_weight"), batch, strict=False):
+def _check_batch(batch: Any, samples: int, targets: bool) -> None:
+    parts, least = parts_of(batch), 2 if targets else 1
+    if not least <= len(parts) <= 3:
+        wanted, kind = "(x, y) or (x, y, sample_weight)" if targets else "x or (x, y)", type(batch).__name__
+        raise ScenarioError(f"the batches of feed() must be {wanted}, not {kind}")
+    for name, structure in zip(("x", "y", "sample_weight"), parts, strict=False):
         for place, array in leaves(structure, name):
             if (shape := np.shape(array))[:1] != (samples,):
                 wanted = f"batches of {samples:,} rows, as its batch says"

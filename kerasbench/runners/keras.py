@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterable
 from copy import copy
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,10 @@ NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
 NOT_EVALUATED = (
     'evaluate() has no loss: give compile() one, or the model a test_step of its own that returns it, {"loss": ...}'
 )
+WITHOUT_LOSS = (
+    "compile() names no loss, and no layer brings one: give compile() a loss; or, to measure predictions alone, write "
+    "a scenario file with trains=False"
+)
 OVERRIDES = ("train_step", "test_step", "compute_loss")
 HOOKS = ("on_epoch_begin", "on_train_batch_begin", "on_train_end")
 
@@ -36,6 +41,7 @@ PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)  # the largest takes
 PEAK_REPEATS = 5
 
 SHUFFLES = 5
+FITTED_STEPS = 16  # of a model that is built again and again: what stays of one hardly depends on its steps
 ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
 
 SUBNORMAL = 1e-39  # a number of float32 that is too small for its usual form: processors need many times as long
@@ -64,11 +70,25 @@ class WithKeras(Runner):
     def wake(self) -> None:
         self.to_numpy(self.keras.ops.sum(self.keras.ops.ones((2, 2))))
 
-    def build_again(self, clears: bool) -> None:
-        """Build the scenario's model as a user would."""
+    def build_again(self, clears: bool, fits: bool = False) -> None:
+        """Build the scenario's model as a user would, and train it for a short epoch where it is to be."""
         if clears:
             self.keras.backend.clear_session()
-        make_weights(self.scenario.build(self.feed.workload), self.feed)
+        model = self.scenario.build(self.feed.workload)
+        make_weights(model, self.feed)
+        if fits:
+            model.fit(**self._arguments(self.feed.train[: FITTED_STEPS * self.feed.batch]), verbose=0)
+
+    def _arguments(self, rows: Rows) -> dict[str, Any]:
+        """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
+        batch, feed = self.feed.batch, self.feed.workload.feed
+        if feed is not None:
+            dataset = feed(rows.x, rows.y, batch)
+            self.queued_batches = queued_batches(dataset)
+            return {"x": dataset}
+        weights = {} if rows.weights is None else {"sample_weight": rows.weights}
+        targets = {} if rows.y is None else {"y": rows.y}
+        return {"x": rows.x, **targets, "batch_size": batch, **weights}
 
     def keep_busy(self, ns: int) -> None:
         ops = self.keras.ops
@@ -107,6 +127,16 @@ class WithKeras(Runner):
         )
 
 
+def _has_loss(model: Any) -> bool:
+    """Tell whether training may find a loss: of compile(), of a layer of the user's own, or of a regularizer."""
+    if getattr(model, "loss", "") is not None:
+        return True
+    layers = list(model._flatten_layers())
+    regularized = (value for layer in layers for name, value in vars(layer).items() if name.endswith("_regularizer"))
+    is_own = any(not type(part).__module__.startswith("keras.") for part in (model, *layers))
+    return is_own or any(value is not None for value in regularized)
+
+
 class KerasRunner(WithKeras):
     given: Feed  # as it was before a choice has changed it
 
@@ -116,6 +146,8 @@ class KerasRunner(WithKeras):
         if scenario.trains and not getattr(model, "compiled", False):
             cause = "build() must return a compiled Keras model: call model.compile(...) before `return model`"
             raise ScenarioError(cause)
+        if scenario.trains and not _has_loss(model):
+            raise ScenarioError(WITHOUT_LOSS)
         for layer in model._flatten_layers():
             if getattr(layer, "stateful", False):
                 cause = f"{layer.name} is stateful, so it takes one batch size alone"
@@ -147,7 +179,7 @@ class KerasRunner(WithKeras):
         ]
         self.generate = scenario.generate and partial(scenario.generate, model)
         self.predict_on_batch = model.predict_on_batch
-        self.callbacks = scenario.callbacks(tempfile.mkdtemp()) if scenario.callbacks else []
+        self.callbacks = scenario.callbacks(Path(tempfile.mkdtemp())) if scenario.callbacks else []
 
     def _require_executions(self) -> None:
         """Raise ScenarioError for an epoch with too few steps, TrialFailure where this backend cannot do it."""
@@ -177,18 +209,13 @@ class KerasRunner(WithKeras):
         if self.feed.class_weight is not None and isinstance(rows, Rows):
             arguments["class_weight"] = dict(self.feed.class_weight)
         arguments |= self._besides(hooks, whole)
-        logs: Logs = self.model.fit(**arguments, verbose=0, epochs=epochs, shuffle=shuffle).history
+        try:
+            logs: Logs = self.model.fit(**arguments, verbose=0, epochs=epochs, shuffle=shuffle).history
+        except ValueError as error:
+            if NO_LOSS not in str(error):
+                raise
+            raise ScenarioError(NOT_EVALUATED) from error
         return logs
-
-    def _arguments(self, rows: Rows) -> dict[str, Any]:
-        """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
-        batch, feed = self.feed.batch, self.feed.workload.feed
-        if feed is not None:
-            dataset = feed(rows.x, rows.y, batch)
-            self.queued_batches = queued_batches(dataset)
-            return {"x": dataset}
-        weights = {} if rows.weights is None else {"sample_weight": rows.weights}
-        return {"x": rows.x, "y": rows.y, "batch_size": batch, **weights}
 
     def _besides(self, hooks: Hooks | None, whole: bool) -> dict[str, Any]:
         hooked = self.keras.callbacks.LambdaCallback

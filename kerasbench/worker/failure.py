@@ -52,7 +52,8 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
         if phase in ("import", "keras"):
             code, remedy = Code.UNAVAILABLE, "reinstall the backend in this environment"
         elif framework := missing_framework(error):
-            return other_framework(place or "it ", framework, phase, detail)
+            inside = in_function(error, scenario_file)
+            return other_framework(place or "it ", framework, phase, detail, inside)
     elif phase == "device":
         code, remedy = Code.UNAVAILABLE, "check the device: it was missing when the trial began"
     elif way_on := _way_on(error, on_mps):
@@ -86,9 +87,11 @@ def missing_framework(error: Exception) -> str:
     return next((name for name in backends.names() if package == backends.get(name).PACKAGE), "")
 
 
-def other_framework(whose: str, backend: str, phase: str = "", detail: str = "") -> Failure:
+def other_framework(whose: str, backend: str, phase: str = "", detail: str = "", inside: bool = False) -> Failure:
+    """``inside``: it is imported inside a function already, which every backend has to run."""
     cause = f"{whose}imports {backends.get(backend).PACKAGE}, which the processes of the other backends do not have"
-    remedy = f"--backend {backend} measures it; or import it inside the functions that need it"
+    otherwise = "do without it in this function" if inside else "import it inside the functions that need it"
+    remedy = f"--backend {backend} measures it; or {otherwise}"
     return Failure(Code.UNSUPPORTED, cause, remedy, phase, detail)
 
 
@@ -98,6 +101,11 @@ def where(error: Exception, file: str) -> str:
     if isinstance(error, SyntaxError) and error.filename == file:
         lines.append(error.lineno)
     return f"{Path(file).name}, line {lines[-1]}: " if lines else ""
+
+
+def in_function(error: Exception, file: str) -> bool:
+    frames = [frame.name for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    return bool(frames) and frames[-1] != "<module>"
 
 
 class HidingFinder:
@@ -122,7 +130,7 @@ def refuse_other_frameworks(backend: str) -> None:
 
 
 @contextmanager
-def own_step(overrides: Sequence[str], backend: str, phase: str) -> Iterator[None]:
+def own_step(overrides: Sequence[str], backend: str, phase: str, targets: bool = True) -> Iterator[None]:
     """Turn an error in a model's own ``train_step`` or ``test_step`` into a failure: each backend has another form."""
     try:
         yield
@@ -131,6 +139,7 @@ def own_step(overrides: Sequence[str], backend: str, phase: str) -> Iterator[Non
         if not names or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
             raise
         text = f"{type(error).__name__}: {one_line(error)}"
-        cause = f"the model's own {' or '.join(names)} does not run on {backend}, given (x, y): {text}"
-        remedy = "measure it on the backend that it is written for, and let it take both"
+        given, takes = ("(x, y)", "both; or let data() return x alone") if targets else ("x alone", "that")
+        cause = f"the model's own {' or '.join(names)} does not run on {backend}, given {given}: {text}"
+        remedy = f"measure it on the backend that it is written for, and let it take {takes}"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error

@@ -15,7 +15,7 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
     full_steps = len(feed.train) // feed.batch
     rows = feed.train[: full_steps * feed.batch]
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
-    batch = runner.place(feed.step(feed.first_batch))
+    batch = runner.place(feed.stepped(feed.first_batch))
     bare = runner.bare_steps(batch)
     if bare is None:
         return None

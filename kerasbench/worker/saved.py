@@ -19,6 +19,7 @@ from kerasbench.runners.inputs import UNNAMED, Spec, fitted, specs_of
 from kerasbench.scenario import Kind, ModelError, execute
 from kerasbench.text import GIB
 from kerasbench.text import size as in_words
+from kerasbench.worker import configs
 from kerasbench.worker.failure import OOM, missing_framework, one_line, other_framework
 from kerasbench.worker.source import ResolvedScenario, Source
 
@@ -74,30 +75,37 @@ class Outline:
     compiled: bool
     of: Kind = "other"  # by its layers
     scales_loss: bool = False  # its layers compute in float16, for which Keras scales the loss of a mixed policy
+    untrained: str = ""  # why it is not trained
+    lines: tuple[str, ...] = ()  # of Python, that cut it behind the layers that read text
 
 
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     model = outline(file, trusted=config.trust, custom=bool(config.custom))
     if model.inputs is None and not (config.inputs or config.rows):
         raise ModelError("the shape of its input is missing: give it, as in --input 28x28 or --input a=8 --input b=4")
+    for spec in model.inputs or ():
+        if spec.dtype == configs.TEXT:
+            raise reads_text(file, spec, model)
     specs: list[Spec] = []
     if not config.rows:  # which have their sizes
         specs = specs_of(config) if model.inputs is None else fitted(model.inputs, config.inputs)
     by = f"saved by Keras {model.keras}" if model.keras else "of a Keras that does not say its version"
-    text = f"A saved model ({model.kind}), {by}{'' if model.compiled else '; not compiled, so it is not trained'}."
+    reason = f"; {model.untrained}, so it is not trained" if model.untrained else ""
+    text = f"A saved model ({model.kind}), {by}{reason}."
     source = Source(lambda: load(file, config, model), config, model.compiled, specs)
     return source.resolved(fitting(file.stem), text, model.of, keeps_weights=True)
 
 
 def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
     """``trusted``: code in it may be run. ``custom``: there is a file that defines its own layers."""
-    config, version, compiled = _read_keras(file) if file.suffix == ".keras" else _read_hdf5(file)
+    config, version, training = _read_keras(file) if file.suffix == ".keras" else _read_hdf5(file)
     try:
         inputs = list(_inputs(config)) or None
     except (TypeError, ValueError, ArithmeticError, AttributeError, LookupError) as error:
         raise damaged(file, f"{type(error).__name__} in its inputs") from error
     scales_loss, convolves = False, set[str]()
-    for part in _objects(config):
+    parts = list(_objects(config))
+    for part in parts:
         module = str(part.get("module")).partition(".")[0]
         if module in FOREIGN and not trusted:
             asked = f"{str(part.get('registered_name') or part.get('class_name'))[:MAX_WORD]} of {module}"
@@ -113,7 +121,10 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
     if convolves and ATTENDS not in convolves:
         of = "cnn1d" if convolves == {"Conv1D"} else "cnn"
     kind = str(config.get("class_name", ""))[:MAX_WORD]
-    return Outline(kind, version[:MAX_WORD], inputs, compiled, of, scales_loss)
+    untrained = configs.why_untrained(training, kind, parts)
+    reads = any(spec.dtype == configs.TEXT for spec in inputs or ())
+    lines = tuple(configs.cut_lines(file, config, inputs or [], not untrained)) if reads else ()
+    return Outline(kind, version[:MAX_WORD], inputs, not untrained, of, scales_loss, untrained, lines)
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:
@@ -128,7 +139,7 @@ def _objects(tree: Any) -> Iterator[dict[str, Any]]:
             left += part
 
 
-def _read_keras(file: Path) -> tuple[dict[str, Any], str, bool]:
+def _read_keras(file: Path) -> tuple[dict[str, Any], str, Any]:
     def read_json(archive: zipfile.ZipFile, name: str) -> dict[str, Any]:
         with archive.open(name) as member:
             return _parsed(file, member.read(MAX_JSON_BYTES + 1))
@@ -140,7 +151,7 @@ def _read_keras(file: Path) -> tuple[dict[str, Any], str, bool]:
             metadata = read_json(archive, METADATA) if METADATA in archive.namelist() else {}
     except UNREADABLE as error:
         raise damaged(file, error) from None
-    return config, str(metadata.get("keras_version", "")), bool(config.get("compile_config"))
+    return config, str(metadata.get("keras_version", "")), config.get("compile_config") or None
 
 
 def _require_harmless(file: Path, archive: zipfile.ZipFile) -> None:
@@ -156,7 +167,7 @@ def _require_harmless(file: Path, archive: zipfile.ZipFile) -> None:
         raise ModelError(f"{file.name}: it claims {in_words(unpacked)} in all, and has {in_words(size)}: refused")
 
 
-def _read_hdf5(file: Path) -> tuple[dict[str, Any], str, bool]:
+def _read_hdf5(file: Path) -> tuple[dict[str, Any], str, Any]:
     import h5py
 
     try:
@@ -169,7 +180,8 @@ def _read_hdf5(file: Path) -> tuple[dict[str, Any], str, bool]:
         raise ModelError(f"{file.name}: it holds weights without a model: save the whole model, as a .keras file")
     if isinstance(version, bytes):
         version = version.decode("utf-8", "replace")
-    return _parsed(file, config), "" if version is None else str(version), bool(training)
+    said = _parsed(file, training) if isinstance(training, str | bytes) and training else None
+    return _parsed(file, config), "" if version is None else str(version), said
 
 
 def _parsed(file: Path, content: str | bytes) -> dict[str, Any]:
@@ -225,13 +237,14 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
     # A model that was compiled on torch names torch's own optimizer, which no other backend has.
     optimizers = {name: value for name, value in vars(keras.optimizers).items() if isinstance(value, type)}
     custom = optimizers | _own_classes(config)
+    compiles = model_outline.untrained in ("", configs.NOT_COMPILED)
     limit = None if config.trust else LOADING_TIMES * file.stat().st_size + LOADING_BYTES
     try:
         with limited_memory(limit), ExitStack() as stack:
             if model_outline.scales_loss:  # compile() asks the global policy, for no file has the model's own
                 stack.callback(keras.config.set_dtype_policy, keras.config.dtype_policy())
                 keras.config.set_dtype_policy(MIXED)
-            model = keras.saving.load_model(file, custom_objects=custom, safe_mode=not config.trust, compile=True)
+            model = keras.saving.load_model(file, custom_objects=custom, safe_mode=not config.trust, compile=compiles)
     except Exception as error:
         # By its words too: Keras collects what its layers raise.
         if isinstance(error, MemoryError) or OOM.search(str(error)):
@@ -305,6 +318,19 @@ def limited_memory(more_bytes: int | None) -> Iterator[None]:
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
+
+
+def reads_text(file: Path, spec: Spec, model: Outline) -> ModelError:
+    cause = f"{file.name}: its input {spec.name} takes text, and kerasbench generates numbers alone"
+    if not model.lines:
+        return ModelError(
+            cause, "save the part of the model behind the layer that reads the text, and measure that file"
+        )
+    name = f"{file.stem}_rest.keras"
+    lines = "".join(f"\n    {line}" for line in model.lines)
+    return ModelError(
+        cause, f"cut it behind that layer with these lines of Python:{lines}\nthen type: kerasbench {name}"
+    )
 
 
 def damaged(file: Path, error: object) -> ModelError:

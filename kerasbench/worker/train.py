@@ -303,8 +303,9 @@ def _judge_learning(runner: Runner, unseen: Rows, steps: int, first_loss: float,
 
 def _accuracy(runner: Runner, rows: Rows) -> float | None:
     """None where they have no class. Counted here: a Keras metric would be part of every timed step."""
-    x, y, *_ = runner.feed.one_batch(rows)
-    classes = None if is_nested(y) else classes_of(np.asarray(y))
+    x, *targets = runner.feed.one_batch(rows)
+    y = targets[0] if targets else None
+    classes = None if y is None or is_nested(y) else classes_of(np.asarray(y))
     if classes is None:
         return None
     batch = runner.feed.predict_batch

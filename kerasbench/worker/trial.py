@@ -103,7 +103,8 @@ class Bench:
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
         """Report a phase in which the model's own steps may fail for the first time."""
-        own = own_step(self.runner.overrides, self.request.backend, name)
+        targets = self.runner.feed.train.y is not None
+        own = own_step(self.runner.overrides, self.request.backend, name, targets)
         with self.pipe.phase(name), explained(self.request), own:
             yield
 
@@ -258,7 +259,9 @@ def predictions(trial: Bench) -> None:
 def calls(trial: Bench) -> None:
     sizes = trial.sizes
     assert sizes is not None  # the first prediction has found them
-    for stage, batch in trial.batches(stages.CALLS):
+    for stage, batch in trial.batches(
+        [stage for stage in stages.CALLS if stage in trial.request.protocol.agenda.shares]
+    ):
         with trial.pipe.phase(FIRST_CALL):
             called = predict.first_call(stages.STAGES[stage].way, trial.runner, batch)
         if called is not None:
@@ -270,7 +273,8 @@ def calls(trial: Bench) -> None:
 def builds(trial: Bench) -> None:
     trial.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
     with trial.pipe.phase("builds"):
-        build = partial(trial.runner.build_again, trial.request.protocol.clears)
+        protocol = trial.request.protocol
+        build = partial(trial.runner.build_again, protocol.clears, protocol.fits)
         trial.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
 
 
@@ -357,6 +361,7 @@ PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
     "sweep": (first_steps, steps, finish, silenced_parity),
     "calls": (first_prediction, predictions, calls, texts, finish),
     "builds": (builds, finish),
+    "predict_calls": (first_prediction, calls, finish),
     stages.UNTRAINED.name: (first_prediction, predictions, finish),
     "sweep_predictions": (first_prediction, predictions, finish),
 }
@@ -403,5 +408,6 @@ def measurement_of(trial: Bench) -> Measurement:
 
 def _usage(trial: Bench) -> Usage:
     calls = [latency.slices for latency in trial.prediction if latency.way == stages.ON_BATCH]
+    calls = calls or [latency.slices for latency in trial.prediction]
     samples = Samples.of(trial.steps.slices) if trial.steps else trial.builds or calls[-1]
     return Usage(cpu_ns=sum(ns or 0 for ns in samples.cpu_ns or ()), wall_ns=sum(samples.ns))

@@ -35,7 +35,7 @@ def built(scenario: Scenario, workload: Workload) -> list[Any]:
     model = scenario.build(workload)
     loss, optimizer = model.loss, model.optimizer
     is_named = isinstance(loss, str)
-    callbacks = [vars(callback) for callback in scenario.callbacks("/tmp")] if scenario.callbacks else []
+    callbacks = [vars(callback) for callback in scenario.callbacks(Path("/tmp"))] if scenario.callbacks else []
     asked = ("monitor", "save_best_only", "save_weights_only")  # of the scenario's callbacks
     facts = [
         model.count_params(),

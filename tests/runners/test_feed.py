@@ -83,7 +83,10 @@ def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch
         (lambda x, y, batch: in_batches(x, y, 8), "feed() must make 2 batches of 32 rows, not 4: use its batch"),
         (lambda x, y, batch: [(x[:8], y[:8])] * 2, "batches of 16 rows, as its batch says, not x of shape (8, 8, 8)"),
         (lambda x, y, batch: [(x[:16], y[:8])] * 2, "not y of shape (8,)"),
-        (lambda x, y, batch: iter(in_batches(x, y, batch)), "must make a keras.utils.PyDataset, which gives any batch"),
+        (
+            lambda x, y, batch: iter(in_batches(x, y, batch)),
+            "made a list_iterator. It must make a keras.utils.PyDataset",
+        ),
         (lambda x, y, batch: in_batches(x.astype(np.float64), y, batch), "not float64; x is"),
         (lambda x, y, batch: [x[:16], x[16:]], "must be (x, y) or (x, y, sample_weight), not ndarray"),
         (lambda x, y, batch: [(x[:16],)] * 2, "must be (x, y) or (x, y, sample_weight), not tuple"),
@@ -217,3 +220,38 @@ def test_small_batches_fill_a_pool_and_large_ones_make_enough_steps_within_a_bou
     with pytest.raises(TrialFailure, match=r"of 8 steps of batch 1,048,576 take 24\.5 GiB, more than 1 GiB") as raised:
         steps_at(1 << 20, 3136)
     assert raised.value.failure.code is Code.UNSUPPORTED
+
+
+def test_inputs_alone_are_what_fit_and_a_step_get_where_data_returns_no_targets() -> None:
+    workload = Workload(train=64, batch=16)
+    feed = made(workload, lambda samples, rng: rng.random((samples, 3), dtype="float32"))
+    assert feed.train.y is None and len(feed.one_batch(feed.first_batch)) == 1
+    assert feed.stepped(feed.first_batch).shape == (16, 3)
+    several = made(workload, lambda samples, rng: {"a": rng.random((samples, 3), dtype="float32")})
+    assert several.stepped(several.first_batch)[0]["a"].shape == (16, 3)
+
+
+@pytest.mark.parametrize("values", [["a", "b"], [b"a", b"b"], np.array(["a", "b"], object)])
+def test_text_is_refused_with_what_to_return_instead(values: Any) -> None:
+    with pytest.raises(ScenarioError, match="must return numbers; x holds text"):
+        made(
+            Workload(train=2), lambda samples, rng: (np.resize(np.asarray(values), samples), np.zeros(samples, "int32"))
+        )
+
+
+def test_classes_have_no_weights_without_targets() -> None:
+    workload = Workload(train=64, batch=16)
+    alone = scenario(workload, lambda samples, rng: np.zeros((samples, 3), np.float32), class_weight={0: 1.0})
+    with pytest.raises(ScenarioError, match="class_weight is for classes"):
+        prepare(alone, workload, seed=0)
+
+
+def test_a_pipeline_that_needs_a_framework_is_told_what_to_make() -> None:
+    def loader(x: Any, y: Any, batch: int) -> Any:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    with pytest.raises(TrialFailure) as raised:
+        made(Workload(train=64, batch=16, feed=loader))
+    failure = raised.value.failure
+    assert failure.code is Code.UNSUPPORTED and "It must make a keras.utils.PyDataset" in failure.cause
+    assert "import it" not in failure.remedy and "__getitem__" in failure.remedy

@@ -274,3 +274,44 @@ def test_a_model_is_built_again_as_a_user_would_do_it(clears: bool) -> None:
     runner.scenario, runner.keras = user, SimpleNamespace(backend=user)
     runner.build_again(clears)
     assert user.mock_calls == [*([call.clear_session()] if clears else []), call.build(WORKLOAD)]
+
+
+def test_a_model_that_is_built_again_may_be_trained_for_a_short_epoch() -> None:
+    user, model = Mock(), made(fit=Mock())
+    user.build.return_value = model
+    runner = built(scenario(made()))
+    runner.scenario, runner.keras = user, SimpleNamespace(backend=user)
+    runner.build_again(clears=False, fits=True)
+    given = model.fit.call_args.kwargs
+    assert len(given["x"]) == min(len(ROWS), 16 * FEED.batch) and given["batch_size"] == FEED.batch
+
+
+def test_fit_and_evaluate_get_inputs_alone_where_there_are_no_targets() -> None:
+    model, rows = made(fit=Mock(), evaluate=Mock(return_value={"loss": 1.5})), Rows(ROWS.x)
+    runner = built(scenario(model), Feed(WORKLOAD, rows, rows[:0], rows[:0]))
+    runner.keras = SimpleNamespace(callbacks=SimpleNamespace(LambdaCallback=dict))
+    runner.fit(rows)
+    runner.evaluate(rows)
+    assert "y" not in model.fit.call_args.kwargs and "y" not in model.evaluate.call_args.kwargs
+
+
+def test_the_folder_of_callbacks_is_a_path() -> None:
+    runner = built(scenario(made(), callbacks=lambda folder: [folder / "best.keras"]))
+    (file,) = runner.callbacks
+    assert file.name == "best.keras" and file.parent.is_dir()
+
+
+def test_a_model_of_keras_without_a_loss_is_refused_alike_on_every_backend() -> None:
+    of_keras = type("Sequential", (SimpleNamespace,), {"__module__": "keras.src.models"})
+    layer = of_keras(supports_jit=True, built=True, weights=[], kernel_regularizer=None)
+    without = of_keras(**vars(made(layers=[layer], loss=None)))
+    with pytest.raises(ScenarioError, match="names no loss"):
+        built(scenario(without))
+    layer.kernel_regularizer = "l2"
+    built(scenario(without))
+    del layer.kernel_regularizer
+    without.fit, without.loss = Mock(side_effect=ValueError("No loss to compute. Provide")), "mse"
+    runner = built(scenario(without))
+    runner.keras = SimpleNamespace(callbacks=SimpleNamespace(LambdaCallback=dict))
+    with pytest.raises(ScenarioError, match="has no loss: give compile"):
+        runner.fit(ROWS)

@@ -37,7 +37,7 @@ def furnish(folder: Path, name: str = "mine") -> Path:
             said = Message(measurement=dataclasses.replace(measurement, prediction=[]))
             answer(folder, f"{kind}-{backend}", Message(begun="train"), phase(), said)
     scenario = folder / f"{name}.py"
-    scenario.write_text("raise SystemExit('never executed')\n")
+    scenario.write_text("from kerasbench import Scenario\nraise SystemExit('never executed')\n")
     return scenario
 
 

@@ -9,7 +9,7 @@ from kerasbench.modes.mode import Mode
 from kerasbench.names import LONG, WHAT
 from kerasbench.settings import EVERY, Settings, option
 
-Purpose = Literal["train", "predict", "build", "build-cleared"]
+Purpose = Literal["train", "predict", "build", "build-cleared", "build-fit"]
 
 
 @dataclass(frozen=True)
@@ -18,8 +18,8 @@ class Asked(Settings):
 
     # fmt: off
     purpose: str = option("train", "--for PURPOSE", WHAT,
-        "train (default), predict (a batch), build (build it again and again) or build-cleared (the same, with "
-        "clear_session() each time).", get_args(Purpose))
+        "train (default), predict (a batch, by predict), build (build it again and again), build-cleared (the same, "
+        "with clear_session() each time) or build-fit (clear, build and fit one epoch each time).", get_args(Purpose))
     minutes: float = option(5.0, "--minutes N", LONG, "Minutes that each configuration runs. Default: 5.")
     # fmt: on
 

@@ -13,7 +13,7 @@ from kerasbench.results.run import Effort, RunConfig
 from kerasbench.runs.planner import Planner
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-PROTOCOLS: dict[Purpose, ProtocolKind] = {"train": "steady", "predict": "calls"}  # else builds
+PROTOCOLS: dict[Purpose, ProtocolKind] = {"train": "steady", "predict": "predict_calls"}  # else builds
 LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
 
 
@@ -31,7 +31,8 @@ class Plans(Planner):
             slices_max_ns=length_ns,
             column_max_ns=max(length_ns, usual.column_max_ns),
             lasts=True,
-            clears=purpose == "build-cleared",
+            clears=purpose in ("build-cleared", "build-fit"),
+            fits=purpose == "build-fit",
             repeats=False,
             epochs=False,
             predicts=False,

@@ -148,6 +148,11 @@ class Tells(Teller):
             "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. "
             "In brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
         ]
+        protocols = [soak.row.origin.config.effort.protocol for soak in known]
+        if any(protocol.kind == "predict_calls" for protocol in protocols):
+            notes.append("A prediction is a call of predict() on one batch.")
+        if any(protocol.fits for protocol in protocols):
+            notes.append("A build is followed by fit() for one epoch of at most 16 steps; then the session is cleared.")
         if any(soak.column.device != CPU and not soak.held_on_device_mib for soak in known):
             notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
         chart = _chart(known, self.title(findings))

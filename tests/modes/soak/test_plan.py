@@ -5,7 +5,11 @@ from kerasbench.modes import soak
 from kerasbench.modes.soak import Asked, Purpose, SoakConfig
 from kerasbench.modes.soak.plan import Plans
 
-KINDS: dict[Purpose, str] = {"train": "steady", "predict": "calls", "build": "builds", "build-cleared": "builds"}
+KINDS: dict[Purpose, str] = {
+    "train": "steady",
+    "predict": "predict_calls",
+    **dict.fromkeys(("build", "build-cleared", "build-fit"), "builds"),
+}
 
 
 @pytest.mark.parametrize("purpose", KINDS)
@@ -13,7 +17,8 @@ def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
     asked = Plans().configured(Asked(["dense"], purpose=purpose, minutes=10))
     protocol = asked.effort.protocol
     assert (soak.MODE.asked(asked), asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
-    assert (protocol.kind, protocol.clears) == (KINDS[purpose], purpose == "build-cleared")
+    assert (protocol.kind, protocol.fits) == (KINDS[purpose], purpose == "build-fit")
+    assert protocol.clears == (purpose in ("build-cleared", "build-fit"))
     assert (protocol.lasts, protocol.slices_max_ns) == (True, 600 * 10**9)
     assert (asked.effort.min_rounds, asked.effort.max_rounds) == (1, 1)
 
