@@ -3,6 +3,7 @@
 import itertools
 import os
 import random
+import signal
 import subprocess
 from collections.abc import Iterator
 from contextlib import nullcontext
@@ -98,10 +99,12 @@ def pytest_report_header() -> str:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Draw a seed, of which xdist's workers hear too; keep each of them, and its children, on one processor.
+    """Have Ctrl-C heeded; draw a seed, of which xdist's workers hear; keep each, and its children, on one processor.
 
     Frameworks that run side by side take threads for all processors each, and their threads wait for one another.
     """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in what a shell has put into the background
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # children inherit what is ignored, too
     settings.register_profile("kerasbench", max_examples=EXAMPLES, deadline=None)
     settings.load_profile("kerasbench")
     os.environ.setdefault(SEED, str(random.SystemRandom().getrandbits(32)))

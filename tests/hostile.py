@@ -6,12 +6,14 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import cache, reduce
 from operator import getitem
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
 from hypothesis import strategies as st
 
 from kerasbench.analysis.findings import Findings
+from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.host.nvidia import Sample
@@ -21,6 +23,7 @@ from kerasbench.pages import html
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Latency, Published, Samples, Slice, Throughput
 from kerasbench.results.run import SCHEMA, Counted, Run, RunConfig, Trial
+from kerasbench.results.store import read
 from tests import made
 from tests.records import AGAIN, NEW, OLD
 from tests.report.table import brief
@@ -152,6 +155,57 @@ def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
                 part = reduce(getitem, keys, content)
                 part[last] = edit.value(part[last])
     return json.dumps(content).encode()  # which knows whole numbers of any size
+
+
+EVIL = "<img src=x onerror=document.title='pwned'//>\"><script>alert(1)</script>`|\n[x](javascript:alert(1))"
+DICTIONARIES = ("versions", "history", "cores_by_kind", "keep_env")  # whose keys are anybody's words
+ONE_NAME = ("scenario", "workload")  # in several places of a file, which have to be alike
+
+
+def planted(text: str, schema: int = SCHEMA) -> tuple[bytes, list[str]]:
+    """Return a run with a text before every string that reading lets it stand in, and the fields that it refuses."""
+    content = msgspec.json.decode(encoded(schema))
+    content["config"] |= {"scenarios": ["a"], "devices": ["cpu"], "keep_env": {"A": "b"}}
+    content |= {"commit": "abc", "resumed": ["2026-01-02T03:04:05Z"]}
+    for trial in content["trials"]:
+        trial["options"] = trial.get("options", {}) | {"env": "A=b"}
+    fields = sorted({_field(content, place) for place in places(content) if isinstance(_value(content, place), str)})
+    refused = [field for field in fields if not _is_read(_with_text(content, text, {field}))]
+    return json.dumps(_with_text(content, text, set(fields) - set(refused))).encode(), refused
+
+
+def _value(content: Any, place: Place) -> Any:
+    return reduce(getitem, place, content)
+
+
+def _field(content: Any, place: Place) -> str:
+    """Return the name of a field, whichever of a list it is in; one name of all that has to be alike."""
+    *above, last = ["*" if isinstance(key, int) else key for key in place]
+    if above[-1:] == ["description"] and last == "name":
+        return "scenario"
+    if above[-1:] == ["*"] and above[-2:-1] == ["workloads"] and last == "name":
+        return "workload"
+    return last if last in ONE_NAME else ".".join([*above, "*" if {*DICTIONARIES} & {*above[-1:]} else last])
+
+
+def _with_text(content: Any, text: str, wanted: set[str]) -> Any:
+    def changed(part: Any, at: Place) -> Any:
+        if isinstance(part, list):
+            return [changed(member, (*at, index)) for index, member in enumerate(part)]
+        if isinstance(part, dict):
+            is_named = {*at[-1:]} <= {*DICTIONARIES} and _field(content, (*at, "")) in wanted
+            return {text * is_named + key: changed(value, (*at, key)) for key, value in part.items()}
+        return text + part if isinstance(part, str) and _field(content, at) in wanted else part
+
+    return changed(content, ())
+
+
+def _is_read(content: Any) -> bool:
+    try:
+        read(json.dumps(content).encode(), Path("x.json"))
+    except ResultsError:
+        return False
+    return True
 
 
 def draw(run: Run) -> str:

@@ -2,12 +2,15 @@ import os
 import subprocess
 from pathlib import Path
 
+from kerasbench.git import environment
+
 ROOT = Path(__file__).parents[1]
 
 
 def git(folder: Path, *words: str) -> str:
     settings = ["-c", "user.name=a", "-c", "user.email=a@example.org", "-c", "init.defaultBranch=main"]
-    asked = subprocess.run(["git", *settings, *words], cwd=folder, capture_output=True, text=True, check=True)
+    command = ["git", *settings, *words]
+    asked = subprocess.run(command, cwd=folder, env=environment(), capture_output=True, text=True, check=True)
     return asked.stdout.strip()
 
 

@@ -1,6 +1,7 @@
 """Results that a pull request brings, and how they come about: what `contribute` writes passes, and nothing else."""
 
 import io
+import json
 import os
 import re
 import shutil
@@ -286,6 +287,54 @@ def test_what_cannot_be_contributed_leaves_a_clone_as_it_is_and_says_what_to_do(
 class Typed(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+def test_it_writes_into_the_clone_that_is_named_whatever_a_hook_has_in_its_environment(
+    clone: Path, begun: Path, tmp_path: Path
+) -> None:
+    other = Path(shutil.copytree(begun, tmp_path / "other"))
+    before = untouched(other), branches(other)
+    hook = {
+        "GIT_DIR": str(other / ".git"),
+        "GIT_WORK_TREE": str(other),
+        "GIT_INDEX_FILE": str(other / ".git" / "index"),
+    }
+    hook |= {"GIT_OBJECT_DIRECTORY": str(other / ".git" / "objects"), "GIT_COMMON_DIR": str(other / ".git")}
+    ended = contribute(clone, mine(tmp_path), **hook)
+    assert ended.returncode == 0, ended.stderr
+    assert f"refs/heads/{NAME}" in branches(clone)
+    assert (untouched(other), branches(other)) == before
+
+
+def divided(data: str) -> str:
+    """Return a run whose slices each used more processor time than its two logical CPUs have in them."""
+    content = json.loads(data)
+    slices = content["trials"][0]["measurement"]["training"]["slices"]
+    slices["cpu_ns"] = [3 * ns + 10**9 for ns in slices["ns"]]
+    return json.dumps(content, separators=(",", ":")) + "\n"
+
+
+@pytest.mark.parametrize(
+    ("edit", "said"),
+    [
+        (divided, "more than 2 logical CPUs can give; restore the file"),
+        (lambda data: data.replace('"backend":"jax"', '"backend":"<img src=x>"'), "is none of the backends jax, tens"),
+    ],
+)
+def test_impossible_times_and_backends_that_there_are_not_are_neither_contributed_nor_taken(
+    clone: Path, tmp_path: Path, edit: Callable[[str], str], said: str
+) -> None:
+    file = add_run(tmp_path / "own", 2)
+    evil = edit(file.read_text())
+    assert evil != file.read_text()
+    file.write_text(evil)
+    ended = contribute(clone, file)
+    assert (ended.returncode, said in ended.stderr, ended.stderr.count("\n")) == (2, True, 1), ended.stderr
+    data = add_run(clone / "results", 2)
+    data.write_text(evil)
+    if "cpu_ns" in evil:
+        pages.write(pages.made_from([clone / "results"]))  # whose pages say what the data say
+    refuses(clone, said)
 
 
 def test_it_asks_and_no_is_no(clone: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from kerasbench.git import environment
+
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = ("*.md", "docs/*.md")
 LEAST_WORDS = 4  # fewer are a label
@@ -42,7 +44,8 @@ def of_strings() -> Iterator[tuple[str, str]]:
 
 def main() -> None:
     number = int(sys.argv[1]) if len(sys.argv) > 1 else 60
-    commit = subprocess.run(["git", "rev-parse", "HEAD"], cwd=ROOT, capture_output=True, text=True, check=True)
+    command = ["git", "rev-parse", "HEAD"]
+    commit = subprocess.run(command, cwd=ROOT, env=environment(), capture_output=True, text=True, check=True)
     drawn = [(place, text) for place, text in (*of_documents(), *of_strings()) if len(text.split()) >= LEAST_WORDS]
     for place, text in random.Random(commit.stdout.strip()).sample(drawn, number):
         print(f"{place}: {text}")

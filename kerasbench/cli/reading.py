@@ -18,6 +18,7 @@ from kerasbench.text import blanked, complain, count, label, print_document
 if TYPE_CHECKING:
     from kerasbench.contributing.branch import Branch
     from kerasbench.contributing.public import Public
+    from kerasbench.results.run import Run
 
 FORMATS = ("markdown", "csv", "json", "html")
 FORMAT = "markdown (files next to the data), or csv, json or html: printed."
@@ -37,7 +38,7 @@ def _start_no_threads() -> None:
 @command(
     "report",
     Argument("places", "[DIR|FILE]...", PLACES, type=Path),
-    Option("--check", SHOW, "Write nothing. Exit with 1 if a page differs from its data."),
+    Option("--check", SHOW, "Write nothing. Exit with 1 if a page differs from its data, or times cannot be."),
     Option("--format KIND", SHOW, FORMAT, "form", type=click.Choice(FORMATS), default="markdown"),
 )
 def report(places: Sequence[Path], check: bool, form: str) -> int:
@@ -45,15 +46,23 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
     _start_no_threads()
     from kerasbench.pages import files as pages
     from kerasbench.results import store
+    from kerasbench.results.checks import require_possible_times
 
     chosen = places or pages.default_places(Path())
     if check and form != "markdown":
         raise UsageError("--check compares pages with their data: give it no other --format")
-    bad: list[Path] = []  # damaged files, and pages that differ from their data
+    bad: list[Path] = []  # damaged files, those with impossible times, and pages that differ from their data
 
     def tell(file: Path, why: ResultsError) -> None:
         bad.extend([file] if store.is_named_by_a_run(file) else [])
         complain(f"{why}; skipped")
+
+    def inspect(file: Path, record: "Run") -> None:
+        try:
+            require_possible_times(record, str(file))
+        except ResultsError as error:
+            bad.append(file)
+            complain(str(error))
 
     if form == "html":
         from kerasbench.pages import html
@@ -66,7 +75,7 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
         is_csv = form == "csv"
         print_document(pages.as_csv(list(map(summarize, records))) if is_csv else store.as_json(records) + "\n")
     elif check:
-        differing = pages.stale(pages.made_from(chosen, tell))
+        differing = pages.stale(pages.made_from(chosen, tell, inspect))
         for tables in differing:
             complain(f"{blanked(str(tables))}: differs from its data; python -m kerasbench report updates it")
         bad.extend(differing)

@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import replace
+from kerasbench.git import environment
 from kerasbench.pages import files as pages
 from kerasbench.results.run import Run
 from kerasbench.results.store import as_line
@@ -19,13 +20,12 @@ KINDS = (".json", ".md", ".svg")
 PLAIN = "100644"  # the mode of a plain file
 # What a pull request can be made against, the first that is there: the project's main branch before a fork's.
 BASES = ("upstream/HEAD", "upstream/main", "origin/HEAD", "origin/main", "HEAD")
-OTHER_REPOSITORY = ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR"]  # in a hook
 
 
 def git(folder: Path, *words: str, given: bytes = b"", **variables: str) -> bytes:
     """Return what git prints; raise UsageError without git, ResultsError with what it says if it fails."""
     command = ["git", "-c", "user.useConfigOnly=true", *words]  # else git makes an address of the machine's name
-    known = os.environ | variables
+    known = environment() | variables  # a hook has variables that name its own repository
     try:
         ended = subprocess.run(command, cwd=folder, env=known, input=given, capture_output=True, check=False)
     except OSError as error:

@@ -27,6 +27,7 @@ from kerasbench.protocol.measurement import Batch, Compiler, Exported, Measureme
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import NOTHING
 from kerasbench.report.kinds import KINDS
+from kerasbench.results.checks import require_possible_times
 from kerasbench.results.run import Carried, Counted, Run, RunConfig, ScenarioFacts, Trial
 from kerasbench.results.store import as_line, read
 from kerasbench.scenario import APPLICATIONS, NAMED
@@ -122,6 +123,7 @@ def _complete(content: bytes, file: Path) -> Run:
         raise ResultsError(f"{file}: its run was interrupted: kerasbench --resume measures the rest")
     if not any(trial.measurement for trial in record.trials):
         raise ResultsError(f"{file}: nothing was measured in it")
+    require_possible_times(record, str(file))
     return record
 
 

@@ -18,6 +18,7 @@ from packaging.version import InvalidVersion, Version
 from kerasbench.environments import interpreters, venvs
 from kerasbench.environments.interpreters import LABEL, MADE, Interpreters
 from kerasbench.errors import EnvironmentFailed, UsageError, unknown
+from kerasbench.git import environment
 from kerasbench.protocol.columns import Environment
 
 SHARED = "kerasbench-shared.pth"  # names the folders of packages that are seen behind the overlay's own
@@ -109,7 +110,8 @@ def _git(path: Path, *words: str) -> str:
     git = shutil.which("git")
     if git is None:
         raise UsageError(f"{path}: git is not installed, so its commits cannot be looked up")
-    asked = subprocess.run([git, "-C", str(path), *words], capture_output=True, text=True, check=False)
+    command = [git, "-C", str(path), *words]
+    asked = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
     if asked.returncode:
         raise UsageError(f"{path}: git {' '.join(words)}: {' '.join(asked.stderr.split())}")
     return asked.stdout.strip()

@@ -22,6 +22,7 @@ from kerasbench.backends import Target, Version
 from kerasbench.environments import interpreters
 from kerasbench.errors import EnvironmentFailed, UsageError
 from kerasbench.files import replace
+from kerasbench.git import environment
 from kerasbench.host import macos, nvidia
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Environment
@@ -99,7 +100,7 @@ def is_whole(place: Path) -> bool:
 
 def uv(*arguments: str, failure: str, stdin: str = "", messages: bool = False) -> str:
     """Run uv and return what it prints. Its messages go to stderr, or are returned too if ``messages``."""
-    env = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
+    env = {name: value for name, value in environment().items() if not name.startswith(("PYTHON", "VIRTUAL_ENV"))}
     command, to = [_uv_path(), *arguments], STDOUT if messages else None
     done = subprocess.run(command, input=stdin, stdout=PIPE, stderr=to, env=env, encoding="utf-8", check=False)
     if done.returncode:

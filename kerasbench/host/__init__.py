@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from kerasbench import text
 from kerasbench.errors import UsageError
+from kerasbench.git import environment
 from kerasbench.host import linux, macos, nvidia
 from kerasbench.protocol.columns import processors
 
@@ -60,7 +61,8 @@ def commit() -> str:
         return given
     try:
         command = ["git", "rev-parse", "HEAD"]
-        return subprocess.run(command, capture_output=True, text=True, timeout=10, check=True).stdout.strip()
+        asked = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=10, check=True)
+        return asked.stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
 

@@ -5,7 +5,7 @@ import dataclasses
 import hashlib
 import io
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import groupby
@@ -33,6 +33,7 @@ from kerasbench.text import MADE, blanked
 INDEX = "README.md"
 CHART = ".svg"  # of the file with a page's chart
 MARKER = re.compile(r"(<!-- tables of (\S+\.json(?: \S+\.json)*): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
+Inspect = Callable[[Path, Run], None]  # gets each file that is read, once
 EXPLANATION = (
     "Each line links to one run: a plain run before an explanation, default settings before others, then the newest. "
     "Comparisons of versions have no line: they are under All runs. Made by `python -m kerasbench report` from the "
@@ -93,16 +94,16 @@ def among(places: Sequence[Path], tell: Tell = refuse_damaged) -> Iterator[tuple
             yield from records(place, tell)
 
 
-def made_from(places: Sequence[Path], tell: Tell = refuse_damaged) -> dict[Path, str]:
+def made_from(places: Sequence[Path], tell: Tell = refuse_damaged, inspect: Inspect | None = None) -> dict[Path, str]:
     """Return every page that these places should have: those of runs, a folder's index, and pages that quote."""
     pages: dict[Path, str] = {}
     for place in places:
         if place.suffix != ".md":
-            pages |= _of_data(place, tell)
+            pages |= _of_data(place, tell, inspect)
     return pages | {place: quoted(place) for place in places if place.suffix == ".md"}
 
 
-def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
+def _of_data(place: Path, tell: Tell, inspect: Inspect | None) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     machines: dict[object, _MachineIndex] = {}
     parts = ["# Results by machine", EXPLANATION]
@@ -110,6 +111,8 @@ def _of_data(place: Path, tell: Tell) -> dict[Path, str]:
     # One run at a time, and one machine: a hundred long runs at once would not fit into memory.
     def drawn(of_machine: Iterable[tuple[Path, Run]]) -> Iterator[Run]:
         for data, record in of_machine:
+            if inspect is not None:
+                inspect(data, record)
             findings = Findings.of(record)
             pages.update(_of_run(findings, data))
             machines.setdefault(record.machine.identity, _MachineIndex(record.machine)).add(findings, data)

@@ -12,6 +12,8 @@ from kerasbench.text import one_line
 
 # Inside a word an underscore is none. A brace begins attributes on the site, and addresses become links on GitHub.
 _MARKUP = re.compile(r"[\\`*\[\]<>|#~{]|&(?=#|\w+;)|(?<![^\W_])_|_(?![^\W_])|:(?=//)|(?<=\bwww)\.", re.IGNORECASE)
+# A backslash before these escapes nothing on the site (Python-Markdown), and nothing at all inside HTML.
+_OF_HTML = {"<": "&lt;", ">": "&gt;", "&": "&amp;"}
 # Of a list, of a line across the page, or of a box (!!!) on the site.
 _BEGINNING = re.compile(r"^(?P<number>[0-9]*)(?P<sign>[-+.)](?= |-|$)|!(?=!!))")
 
@@ -29,8 +31,8 @@ def rendered(page: Page, chart: str = "", data: str = "") -> str:
 def section(part: Section, chart: str = "") -> str:
     body = list(_body(part, chart))
     if part.folded:
-        # md_in_html: on the site, what is inside is markdown too.
-        return "\n\n".join([f'<details markdown="1"><summary>{escape(part.title)}</summary>', *body, "</details>"])
+        # md_in_html: on the site, what is inside is markdown too, but for the summary.
+        return "\n\n".join([f'<details markdown="1"><summary>{_in_html(part.title)}</summary>', *body, "</details>"])
     return "\n\n".join([*([f"## {escape(part.title)}"] if part.title else []), *body])
 
 
@@ -55,7 +57,13 @@ def words(text: Words) -> str:
 
 
 def _without_markup(text: str) -> str:
-    return _MARKUP.sub(r"\\\g<0>", one_line(text))
+    return _MARKUP.sub(lambda match: _OF_HTML.get(match[0], rf"\{match[0]}"), one_line(text))
+
+
+def _in_html(text: str) -> str:
+    """Return text for an element of HTML: of no markup whether a reader takes it for HTML or for markdown."""
+    of_html = "".join(_OF_HTML.get(character, character) for character in one_line(text))
+    return _MARKUP.sub(lambda match: match[0] if match[0] == "&" else f"&#x{ord(match[0]):X};", of_html)
 
 
 def _inline(part: Inline, escaped: Callable[[str], str]) -> str:

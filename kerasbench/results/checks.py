@@ -1,17 +1,21 @@
 """What cannot be in a result file, which may have been edited: types do not say all, above all those of a child."""
 
+import dataclasses
 from collections.abc import Callable, Iterator, Sized
 from datetime import datetime
 from typing import Any
 
 import msgspec
 
+from kerasbench import backends, text
+from kerasbench.errors import ResultsError
 from kerasbench.host import FIT
-from kerasbench.protocol.columns import Options
-from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.columns import Environment, Options
+from kerasbench.protocol.measurement import Measurement, Samples
 from kerasbench.results.run import MAX_COLUMNS, Run, RunConfig, Trial
 from kerasbench.results.times import step_ns
 
+AGAIN = "restore the file, or measure again"
 SHOWN = 40  # characters of what cannot be
 MAX_WHOLE = 10**18  # of ns (thirty years), samples or bytes: what a float still tells from its neighbours, by and large
 MAX_REAL = 1e100  # of a loss or a rate: sums and products are still numbers
@@ -25,9 +29,15 @@ ZERO_OR_MORE = "wall_ns epoch_steps full_steps_per_epoch operations peak_rss_byt
 LEAST = dict.fromkeys(ONE_OR_MORE.split(), 1) | dict.fromkeys(ZERO_OR_MORE.split(), 0) | {"width": 1e-9}
 # By a mode, what raises ValidationError for what it cannot have been asked; filled in by ``kerasbench.modes``, if used.
 MODES: dict[str, Callable[[RunConfig], object]] = {}
+# By which a slice's processor time may be more than its time on every logical CPU: the kernel counts it in ticks, of
+# 10 ms at most (Linux with HZ=100). Of the 45,000 slices of the first 38 published runs, none is above by 3.5 ms.
+TICK_NS = 10_000_000
 
 
 def problems(record: Run) -> Iterator[str]:
+    for name in sorted(_backends_of(record).difference(backends.names())):
+        there = ", ".join(backends.names())
+        yield f"{name[:SHOWN]!r} is none of the backends {there}; if a newer kerasbench wrote the file, update this one"
     for index, trial in enumerate(record.trials, start=1):
         for problem in _problems_of_trial(trial):
             yield f"trial {index} ({trial.scenario}, {trial.backend}): {problem}"
@@ -41,6 +51,12 @@ def problems(record: Run) -> Iterator[str]:
     if not 0 < record.minimal_effect < 1:
         yield "minimal_effect is out of range"
     yield from _unfit_words(record)
+
+
+def _backends_of(record: Run) -> set[str]:
+    config = record.config
+    of_environments = (Environment.parse(text).backend for text in config.environments)
+    return {*(trial.backend for trial in record.trials), *config.backends, *of_environments}
 
 
 def _unfit_words(record: Run) -> Iterator[str]:
@@ -123,7 +139,7 @@ def _needed(measured: Measurement) -> Iterator[Sized]:
     if measured.builds is not None:
         yield measured.builds
     elif training is None:
-        yield measured.prediction
+        yield measured.slices  # empty, too, where no prediction is one of a way that stands for the trial
         for latency in measured.prediction:
             yield latency.slices
     else:
@@ -135,3 +151,31 @@ def _needed(measured: Measurement) -> Iterator[Sized]:
     if published is not None:
         yield published.epochs_ns
         yield from published.history.values()
+
+
+def require_possible_times(record: Run, name: str) -> None:
+    """Raise ResultsError for a slice that used more processor time than the machine's logical CPUs have in it.
+
+    So it looks if somebody has made times shorter. It is asked of files that others send, and not on every reading.
+    """
+    cores = record.machine.cores
+    for index, trial in enumerate(record.trials, start=1):
+        for samples in _all_samples(trial.measurement):
+            for ns, cpu_ns in zip(samples.ns, samples.cpu_ns or (), strict=False):
+                if cpu_ns is not None and cpu_ns > cores * (ns + TICK_NS):
+                    slice_ = f"a slice of {ns / 1e6:.1f} ms used {cpu_ns / 1e6:.1f} ms of processor time"
+                    where = f"{name}: trial {index} ({trial.scenario}, {trial.backend})"
+                    raise ResultsError(
+                        f"{where}: {slice_}, more than {text.count(cores, 'logical CPU')} can give; {AGAIN}"
+                    )
+
+
+def _all_samples(part: object) -> Iterator[Samples]:
+    if isinstance(part, Samples):
+        yield part
+    elif isinstance(part, list):
+        for member in part if part and not isinstance(part[0], NUMBERS) else ():
+            yield from _all_samples(member)
+    elif dataclasses.is_dataclass(part):
+        for value in vars(part).values():
+            yield from _all_samples(value)

@@ -117,7 +117,10 @@ def test_requirements_tell_which_backends_matter() -> None:
 
 
 @pytest.mark.processes
-def test_a_commit_of_a_checkout_is_a_side_and_commits_lie_between_two(here: Path) -> None:
+def test_a_commit_of_a_checkout_is_a_side_and_commits_lie_between_two(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GIT_DIR", str(here / "of a hook"))
     fork = here / "fork"
     fork.mkdir()
     (fork / "pyproject.toml").write_text('[project]\nname = "keras"\n')

@@ -33,7 +33,7 @@ def test_a_folder_has_pages_for_runs_and_machines_and_an_index_and_those_that_di
     assert "2.10 ms" in kept.tables.read_text()
     index = (tmp_path / "README.md").read_text()
     assert "## Chip 9, 2 logical CPUs, 8 GiB, machine without an identifier (perhaps several)\n" in index
-    assert "## Chip 10 \\<b\\>, 2 logical CPUs" in index
+    assert "## Chip 10 &lt;b&gt;, 2 logical CPUs" in index
     assert "[2026-01-03T000000](2026-01-03T000000.md)" in index
     shell.out("report", str(tmp_path), "--check")
     differs = f"kerasbench: {kept.tables}: differs from its data; python -m kerasbench report updates it\n"

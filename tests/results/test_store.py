@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import os
+from contextlib import nullcontext
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -12,7 +13,9 @@ import pytest
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError
 from kerasbench.pages import page
+from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
+from kerasbench.results.checks import TICK_NS, require_possible_times
 from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Trial
 from kerasbench.results.store import MAX_FILE_BYTES, Store, as_json, as_line, clear_leftovers, load, result_files
 from tests import made
@@ -224,6 +227,9 @@ def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> P
         (f"{FIRST}/scenario", "other", "trials of other, which is not one of its scenarios"),
         (f"{FIRST}/ended", "2026-01-02T03:04:05+01:00", "'2026-01-02T03:04:05\\+01:00' is not a time"),
         (f"{FIRST}/options/width", 0.0, "width is out of range"),
+        (f"{FIRST}/backend", "<img src=x>", "'<img src=x>' is none of the backends jax, tensorflow, torch; if a newer"),
+        ("config/backends", ["mxnet"], "'mxnet' is none of the backends"),
+        ("config/environments", ["mxnet@old"], "'mxnet' is none of the backends"),
         ("flops", [FLOPS], "operations is out of range"),
         ("machine/memory_bytes", -1, "memory_bytes is out of range"),
         (STEPS, 0, "steps is out of range"),
@@ -242,8 +248,37 @@ def test_values_that_cannot_be_are_named(store: Store, path: str, value: object,
         load(edited(store, {path: value}))
 
 
+def test_a_model_that_only_predicts_has_a_prediction_of_a_way_that_there_is(store: Store) -> None:
+    predicting = made.predicting()
+    strange = [made.changed(latency, way="x") for latency in predicting.prediction]
+    store.finish(made.record(made.trial(found=made.changed(predicting, prediction=strange, throughput=None))))
+    with pytest.raises(ResultsError, match="a list is empty"):
+        load(store.data)
+
+
+@pytest.mark.parametrize(
+    ("cpu_ns", "is_possible"),
+    [(None, True), (0, True), (2 * 100 * made.MS + 2 * TICK_NS, True), (2 * 100 * made.MS + 2 * TICK_NS + 1, False)],
+)
+def test_no_slice_uses_more_processor_time_than_the_logical_cpus_have(cpu_ns: int | None, is_possible: bool) -> None:
+    """Wherever in a measurement it is."""
+    slices = Samples.of([Slice(50, 100 * made.MS, 0, 0, 0), Slice(50, 100 * made.MS, 1, 0, cpu_ns)])
+    predicting = made.predicting()
+    for measured in (
+        made.changed(made.measurement(), training={"warmup": slices}),
+        made.changed(made.measurement(), training={"epochs": slices}),
+        made.changed(predicting, prediction=[made.changed(predicting.prediction[0], slices=slices)]),
+    ):
+        run = made.record(made.trial(), made.trial(2, found=measured))  # on two logical CPUs
+        with nullcontext() if is_possible else pytest.raises(ResultsError) as refused:
+            require_possible_times(run, "x.json")
+        if refused is not None:
+            said = "x.json: trial 2 (dense, torch): a slice of 100.0 ms used 220.0 ms of processor time, more than 2"
+            assert str(refused.value).startswith(said)
+
+
 def test_a_run_may_have_as_many_columns_as_eight_cards_race_with_and_no_more(store: Store) -> None:
-    trials = [made.trial(backend=f"b{number}") for number in range(MAX_COLUMNS + 1)]
+    trials = [made.trial(device=Device("cuda", number)) for number in range(MAX_COLUMNS + 1)]
     store.finish(made.record(*trials[:-1]))
     assert len(load(store.data).trials) == MAX_COLUMNS
     store.finish(made.record(*trials))
