@@ -337,8 +337,10 @@ def warned_rows() -> list[Trial]:
     waited = [
         dataclasses.replace(slice_, page_faults=0, cpu_ns=slice_.ns // (1 + 3 * (slice_.cycle == 1))) for slice_ in ten
     ]
-    moved = {"jax": made.movement(), "torch": made.movement([1e-3, 2e-3, 1e-3, 0])}
-    growing = [dataclasses.replace(slice_, ns=slice_.ns * (2 + slice_.cycle), page_faults=0) for slice_ in ten]
+    moved = {"jax": made.movement(), "torch": made.movement([1e-3, 2e-3, 1e-3, 0.0])}
+    growing = [
+        dataclasses.replace(slice_, ns=slice_.ns * (2 + number), page_faults=0) for number, slice_ in enumerate(ten)
+    ]
     rare = [dataclasses.replace(slice_, ns=slice_.ns * (1 + 7 * (slice_.cycle == 3)), page_faults=0) for slice_ in ten]
     flushed = {"versions": {"keras": "3.15.1"}, "subnormals": "flushed"}
     learned = made.taught(made.whole())

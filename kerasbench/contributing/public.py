@@ -23,7 +23,17 @@ from kerasbench.host import Machine
 from kerasbench.modes import known
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import LABEL, Environment, Options
-from kerasbench.protocol.measurement import Batch, Compiler, Exported, Measurement, Parity, Published, Resolved, Samples
+from kerasbench.protocol.measurement import (
+    Batch,
+    Compiler,
+    Exported,
+    Measurement,
+    Movement,
+    Parity,
+    Published,
+    Resolved,
+    Samples,
+)
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import NOTHING
 from kerasbench.report.kinds import KINDS
@@ -40,7 +50,7 @@ STAYS = """
     Exported.image_data_format Exported.versions Failure.cause
     Failure.phase Generation.way Input.name Input.dtype Latency.way Machine.chip Machine.system Machine.architecture
     Machine.cores_by_kind Machine.gpus Machine.driver Machine.identifier MachineState.governors Measurement.fallbacks
-    Measurement.lost
+    Measurement.lost Movement.weights
     Parity.silenced Parity.sensitive Phase.name Proof.weights Proof.optimizer Proof.output Proof.runtime Protocol.kind
     Published.history Resolved.dtype_policy Resolved.compute_dtypes Resolved.weight_dtypes Resolved.fp32
     Resolved.image_data_format Resolved.versions Resolved.processors Resolved.recurrent Resolved.subnormals
@@ -103,6 +113,7 @@ OTHER_WORDS: Mapping[type, Callable[[Any], Any]] = {
 OF_OWN: Mapping[type, Callable[[Any], Any]] = {
     Batch: lambda part: Batch("", ""),
     Parity: lambda part: replace(part, silenced=[], sensitive=[kind for kind in part.sensitive if kind in SENSITIVE]),
+    Movement: lambda part: replace(part, weights=[f"weight {number}" for number, _ in enumerate(part.weights, 1)]),
     Measurement: lambda part: replace(part, fallbacks=_summed(part.fallbacks)),
 }
 

@@ -3,7 +3,8 @@ from collections.abc import Sequence
 import pytest
 
 from kerasbench.analysis.movement import LEAST_SHARE, judge_movement, standstills
-from kerasbench.protocol.measurement import Movement
+from kerasbench.protocol.columns import Column
+from kerasbench.protocol.measurement import Measurement, Movement
 from kerasbench.protocol.messages import Code
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH
@@ -11,7 +12,9 @@ from tests.made import JAX, TENSORFLOW, TORCH
 MOVED, LATER = made.movement().first, made.movement().later
 
 
-def cases(torch: Movement | None, *others: Movement | None, dtype: str = "float32") -> dict[made.Column, made.Case]:
+def cases(
+    torch: Movement | None, *others: Movement | None, dtype: str = "float32"
+) -> dict[Column, tuple[str, Measurement]]:
     columns = (TORCH, JAX, TENSORFLOW)
     resolved = {"compute_dtypes": [dtype]}
     return {

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.cases import judge_cases, summarize_case
+from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import ModelConfig
@@ -29,7 +30,7 @@ model.save(file)
 FAULTS = Path(__file__).parents[1] / "faults" / "less_work.py"
 
 
-def judged(**outcomes: trials.Outcome) -> dict[Column, Failure]:
+def judged(**outcomes: Outcome) -> dict[Column, Failure]:
     measured = {backend: trials.measured(outcome) for backend, outcome in outcomes.items()}
     cases = {
         Column(backend, "cpu"): summarize_case([made.trial(backend=backend, found=measurement)])

@@ -14,7 +14,9 @@ class Moving:
     """A kernel of which one column alone is trained, and a bias."""
 
     def __init__(self, rows: int = 3_000) -> None:
-        self.kernel, self.bias, self.count = np.zeros((rows, 10), np.float32), np.zeros(4, np.float32), 0
+        self.kernel: Any = np.zeros((rows, 10), np.float32)
+        self.bias: Any = np.zeros(4, np.float32)
+        self.count = 0
         self.to_numpy = np.asarray
 
     def trained_weights(self) -> list[tuple[str, Any]]:
