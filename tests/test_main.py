@@ -9,8 +9,8 @@ import pytest
 import kerasbench
 from kerasbench import __main__ as main_module
 from kerasbench.errors import unknown
-from tests.repository import ROOT, printed
 from tests import conftest
+from tests.repository import ROOT, printed
 from tests.stand_in import handling
 
 ON_WINDOWS = """
