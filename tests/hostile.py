@@ -157,7 +157,7 @@ def edited(edits: list[Edit], schema: int = SCHEMA) -> bytes:
     return json.dumps(content).encode()  # which knows whole numbers of any size
 
 
-EVIL = "<img src=x onerror=document.title='pwned'//>\"><script>alert(1)</script>`|\n[x](javascript:alert(1))"
+EVIL = "<img src=x onerror=document.title='pwned'//>\"></title><script>alert(1)</script>`|\n[x](javascript:alert(1))"
 DICTIONARIES = ("versions", "history", "cores_by_kind", "keep_env")  # whose keys are anybody's words
 ONE_NAME = ("scenario", "workload")  # in several places of a file, which have to be alike
 

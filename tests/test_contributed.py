@@ -332,7 +332,7 @@ def test_impossible_times_and_backends_that_there_are_not_are_neither_contribute
     assert (ended.returncode, said in ended.stderr, ended.stderr.count("\n")) == (2, True, 1), ended.stderr
     data = add_run(clone / "results", 2)
     data.write_text(evil)
-    if "cpu_ns" in evil:
+    if edit is divided:
         pages.write(pages.made_from([clone / "results"]))  # whose pages say what the data say
     refuses(clone, said)
 

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import json
 import re
 import runpy
 import shlex
@@ -19,8 +20,9 @@ from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.modes import versus
 from kerasbench.pages import files as pages
+from kerasbench.report import markdown
 from kerasbench.results.run import RunConfig
-from tests import made
+from tests import hostile, made
 from tests.repository import ROOT, printed
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -164,6 +166,23 @@ def test_the_architecture_draws_every_room_and_names_files_and_functions_that_th
         for name in re.findall(r"`(\w+)`", names):
             definition = rf"^(?:def {name}\(|class {name}\b|{name}\b.*=)"
             assert re.search(definition, (ROOT / file).read_text("utf-8"), re.MULTILINE), (name, file)
+
+
+@pytest.mark.processes
+def test_no_title_of_a_page_ends_where_a_name_of_a_result_file_says(tmp_path: Path) -> None:
+    """As the site's theme writes it."""
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "docs" / "index.md").write_text("# Home\n")
+    (tmp_path / "docs" / "page.md").write_text(f"# {markdown.escape(hostile.EVIL)}\n")
+    hook = ROOT / "docs" / "tools" / "titles.py"
+    assert str(hook.relative_to(ROOT)) in (ROOT / "properdocs.yml").read_text("utf-8")
+    settings = f"site_name: x\ntheme: {{name: materialx, font: false}}\nplugins: []\nhooks: [{json.dumps(str(hook))}]\n"
+    (tmp_path / "properdocs.yml").write_text(settings)
+    printed(sys.executable, "-m", "properdocs", "build", "--strict", folder=tmp_path)
+    built = (tmp_path / "site" / "page" / "index.html").read_text("utf-8")
+    (title,) = re.findall(r"<title>(.*?)</title>", built, re.DOTALL)
+    assert "pwned" in title and title.endswith("- x")
+    assert "<img" not in title and "<script>alert" not in built
 
 
 def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_races_and_comparisons(tmp_path: Path) -> None:
