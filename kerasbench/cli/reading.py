@@ -38,7 +38,7 @@ def _start_no_threads() -> None:
 @command(
     "report",
     Argument("places", "[DIR|FILE]...", PLACES, type=Path),
-    Option("--check", SHOW, "Write nothing. Exit with 1 if a page differs from its data, or times cannot be."),
+    Option("--check", SHOW, "Write nothing. Exit with 1 if a page differs from its data."),
     Option("--format KIND", SHOW, FORMAT, "form", type=click.Choice(FORMATS), default="markdown"),
 )
 def report(places: Sequence[Path], check: bool, form: str) -> int:
