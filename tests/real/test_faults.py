@@ -32,7 +32,7 @@ FAULTS = {
 HARMLESS = "shouts"
 LAST_WORDS = {
     "segfaults": "Fatal Python error: Segmentation fault, in goes_wrong.py, line 32",
-    "is_killed": "good \\| \\<b\\>bye\\</b\\>",
+    "is_killed": "good \\| &lt;b&gt;bye&lt;/b&gt;",
 }
 
 
@@ -58,7 +58,7 @@ def test_every_fault_is_a_row_and_what_is_harmless_is_complete(faults: Path, tmp
     for name, words in LAST_WORDS.items():
         assert f"{name} on JAX: last output: {words}\n" in tables
     assert all(c.isprintable() or c == "\n" for c in tables + progress)
-    assert "\\</td\\>\\<img src=x\\>" in tables
+    assert "&lt;/td&gt;&lt;img src=x&gt;" in tables
     for process_left in psutil.process_iter():
         with suppress(psutil.Error):
             is_of_the_run = process_left.environ().get(MARK, "").startswith(f"{process.pid}-")
