@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 import kerasbench
-from kerasbench.results import checks, store
+from kerasbench import backends
+from kerasbench.results import store
 from tests import made, whole_command
 from tests.repository import printed
 
@@ -28,7 +29,7 @@ def test_one_more_file_among_the_backends_is_one_more_column(
     command = whole_command.command(tmp_path, *options, "--results", str(tmp_path / "results"))
     assert f" on {NAME}\n" in printed(*command, folder=tmp_path, PYTHONPATH=str(tmp_path))
     (data,) = (tmp_path / "results").glob("*.json")
-    monkeypatch.setattr(checks.backends, "names", lambda: [NAME])  # as in that copy
+    monkeypatch.setattr(backends, "names", lambda: [NAME])  # as in that copy
     (trial,) = store.load(data).trials
     assert trial.backend == NAME
     assert made.known(trial.measurement).resolved.versions["jax"]
