@@ -209,7 +209,7 @@ def steps(trial: Bench) -> None:
     with trial.pipe.phase("train"):
         pace = trial.pace
         is_slow = trial.step_ns is not None and trial.step_ns >= SLOW_TIMES * pace.protocol.slice_ns
-        if trial.step_ns is not None and is_slow and not getattr(runner, "queued_batches", 0):  # whose first batch waits
+        if trial.step_ns is not None and is_slow and not getattr(runner, "queued_batches", 0):  # its first waits
             # Nothing is left to calibrate.
             units = 1 if counts_epochs(runner.feed.workload.steps) else runner.steps_per_execution
             slow = dataclasses.replace(pace.protocol, steps_per_slice=units)
