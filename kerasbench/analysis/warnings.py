@@ -141,7 +141,7 @@ def late_share(training: Training) -> float:
     if ends is None or not ends.count or not ends.steps or not training.epochs:
         return 0.0
     fixed_ns = ends.count * max(0.0, training.short_epoch_ns - training.epoch_steps * training.median_ns)
-    more_ns = ends.ns - fixed_ns
+    more_ns = ends.more_ns - fixed_ns
     return more_ns / (ends.steps * training.median_ns) if more_ns > fixed_ns else 0.0
 
 

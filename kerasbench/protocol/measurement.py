@@ -116,7 +116,7 @@ class EpochEnds:
     """What the ends of epochs took beyond their steps in the `fit` whose slices were measured."""
 
     count: int
-    ns: int  # of all of them
+    more_ns: int  # of all of them; below 0 where they took less than steps do
     steps: int  # that this `fit` made
 
 

@@ -39,7 +39,7 @@ def problems(record: Run) -> Iterator[str]:
         there = ", ".join(backends.names())
         yield f"{name[:SHOWN]!r} is none of the backends {there}; if a newer kerasbench wrote the file, update this one"
     for index, trial in enumerate(record.trials, start=1):
-        for problem in _problems_of_trial(trial):
+        for problem in trial_problems(trial):
             yield f"trial {index} ({trial.scenario}, {trial.backend}): {problem}"
     if field := _out_of_range([record.machine, record.scenarios, record.flops]):
         yield f"{field} is out of range"
@@ -84,7 +84,8 @@ def _is_time(text: str) -> bool:
         return False
 
 
-def _problems_of_trial(trial: Trial) -> Iterator[str]:
+def trial_problems(trial: Trial) -> Iterator[str]:
+    """Say what a trial cannot be: a file that holds such a one is not read again."""
     measured = trial.measurement
     if (measured is None) == (trial.failure is None):
         yield "a trial has either a measurement or a failure"

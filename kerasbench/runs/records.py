@@ -11,8 +11,9 @@ from kerasbench.host.noise import MachineState, of_machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import CPU, GPU, Device
-from kerasbench.protocol.messages import Code
+from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.results.checks import trial_problems
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import Run, RunConfig, ScenarioFacts, Trial
 
@@ -91,7 +92,7 @@ def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, besid
     failure, crowded = outcome.failure, False
     if beside_others and failure is not None and not failure.own_limit:
         crowded = failure.code is Code.OOM or (case.device.kind == GPU and not outcome.had_turn)
-    return Trial(
+    trial = Trial(
         round=index,
         scenario=case.selected.entry.name,
         workload=case.selected.workload.name,
@@ -109,3 +110,8 @@ def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, besid
         ended=text.now(),
         crowded=crowded,
     )
+    if problem := next(trial_problems(trial), ""):  # its numbers would make the run's file unreadable
+        remedy = "this is a bug in kerasbench: please report it, with `kerasbench doctor --json`"
+        failure = Failure(Code.INVALID, f"what it measured cannot be: {problem}", remedy)
+        trial = dataclasses.replace(trial, measurement=None, failure=failure)
+    return trial

@@ -69,6 +69,7 @@ class WarmUpClock:
         sync_ns: int,
         asynchronous: bool = False,
         executed: int = 1,
+        queued: int = 0,
     ) -> None:
         self._protocol = protocol
         self._asynchronous = asynchronous
@@ -81,7 +82,8 @@ class WarmUpClock:
         self.execution = 1 if steps_per_epoch is None else executed  # steps from one that `fit` tells of
         # The last one that it tells of in an epoch. None: epochs are counted, not steps.
         self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.execution * self.execution
-        self.steps_per_slice = protocol.steps_per_slice or self.execution  # K
+        executions = max(1, math.ceil(queued / self.execution))  # workers deliver in bursts: a slice holds several
+        self.steps_per_slice = protocol.steps_per_slice or executions * self.execution  # K
         self.slices: list[Slice] = []
         # Steps that are so slow that those before have warmed it up: nothing is left to do.
         self.warm = not self._calibrating and protocol.warmup_slices == 0

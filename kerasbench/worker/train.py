@@ -273,9 +273,8 @@ def _measure(
 ) -> tuple[SliceClock, Logs]:
     """Measure slices of steps, of which an epoch has so many; None: of whole epochs."""
     sync_ns = measure_sync_ns(pace.synchronize)
-    warmup = WarmUpClock(warms, full_steps, sync_ns, pace.asynchronous, runner.steps_per_execution)
-    if pace.protocol.steps_per_slice is None:  # workers deliver in bursts: a slice is to hold several of them
-        warmup.steps_per_slice = max(1, -(-pace.queued // warmup.execution)) * warmup.execution
+    executed = runner.steps_per_execution
+    warmup = WarmUpClock(warms, full_steps, sync_ns, pace.asynchronous, executed, queued=pace.queued)
     clock = SliceClock(warmup, pace, least)
     clock.begin_epoch()
     window = (EpochWindow if full_steps is None else StepWindow)(runner, clock, pace, ask)

@@ -209,8 +209,8 @@ def steps(trial: Bench) -> None:
     with trial.pipe.phase("train"):
         pace = trial.pace
         is_slow = trial.step_ns is not None and trial.step_ns >= SLOW_TIMES * pace.protocol.slice_ns
-        if trial.step_ns is not None and is_slow and not getattr(runner, "queued_batches", 0):  # its first waits
-            # Nothing is left to calibrate.
+        # Nothing is left to calibrate, unless the step was slow because it waited for a feed's workers.
+        if trial.step_ns is not None and is_slow and not runner.queued_batches:
             units = 1 if counts_epochs(runner.feed.workload.steps) else runner.steps_per_execution
             slow = dataclasses.replace(pace.protocol, steps_per_slice=units)
             if trial.step_ns >= max(slow.warmup_max_ns, UNHURRIED_NS):

@@ -3,6 +3,7 @@ import pytest
 from kerasbench import text
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import EpochEnds
 from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.results.run import PUBLISHED, Trial
 from kerasbench.runs import records, rows
@@ -74,6 +75,16 @@ CARD = Device("cuda", 0, "NVIDIA H200")
 def test_which_failure_was_crowded(code: Code, device: Device, had_turn: bool, beside: bool, crowded: bool) -> None:
     outcome = Outcome([], 7, failure=Failure(code, "busy", "none"), had_turn=had_turn)
     assert records.trial_record(made.case(device=device), 1, outcome, 1, beside).crowded is crowded
+
+
+def test_numbers_that_would_make_a_file_unreadable_are_a_failure() -> None:
+    impossible = made.changed(made.measurement(), training={"first_step_ns": 0})
+    trial = records.trial_record(made.case(), 1, Outcome([], 7, measurement=impossible), 1)
+    assert trial.measurement is None and trial.failure is not None and trial.failure.code is Code.INVALID
+    assert trial.failure.cause == "what it measured cannot be: first_step_ns is out of range"
+    less = EpochEnds(count=1, more_ns=-made.MS, steps=9)  # that is possible: a step by chance took less
+    fine = made.changed(made.measurement(), training={"epoch_ends": less})
+    assert records.trial_record(made.case(), 1, Outcome([], 7, measurement=fine), 1).measurement == fine
 
 
 NOON = "2026-01-02T12:00:00Z"

@@ -237,6 +237,16 @@ def test_what_a_feed_has_put_by_is_used_up_before_a_slice(step_ms: float, discar
     assert [began - asked for asked, began in zip(waited, measured, strict=False)] == [24, 24]
 
 
+@pytest.mark.parametrize(
+    ("queued", "executed", "steps"), [(0, 1, 1), (0, 8, 8), (24, 1, 24), (24, 5, 25), (24, 32, 32)]
+)
+def test_a_slice_holds_what_the_workers_of_a_feed_deliver_at_once(queued: int, executed: int, steps: int) -> None:
+    """However long a step seems to take: the first ones may have waited."""
+    warmup = WarmUpClock(Protocol(), 400, sync_ns=0, executed=executed, queued=queued)
+    assert warmup.steps_per_slice == steps
+    assert WarmUpClock(Protocol(steps_per_slice=4), 400, sync_ns=0, queued=queued).steps_per_slice == 4
+
+
 @pytest.mark.parametrize("warm_up_ms", [3, 12, 300])
 def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up_ms: float) -> None:
     training = Training(clock_of(400, alone=False), turns=3, step_ms=3, warm_up_ms=warm_up_ms)

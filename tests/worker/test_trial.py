@@ -251,6 +251,10 @@ def test_what_fills_a_slice_is_not_calibrated(monkeypatch: pytest.MonkeyPatch) -
         bench.step_ns = step_ms * MS
         trial.steps(bench)
     assert warmed[4:] == [None, 0]
+    bench = subject(queued_batches=24)  # its first step waited for workers
+    bench.step_ns = 200 * MS
+    trial.steps(bench)
+    assert units[-1] is None
 
 
 def measured() -> Bench:
@@ -274,6 +278,7 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
         "overrides": [],
         "trains": True,
         "steps_per_execution": 4,
+        "queued_batches": 0,
         "parameters": 7,
         "predict_on_batch": lambda x: x,
         "wait": lambda: None,
