@@ -56,10 +56,10 @@ class InnerNames:
         inside = dict(zip(function.__code__.co_freevars, cells, strict=True)) if cells else {}
         values = [inside[name].cell_contents for name in self.names if name in inside]
         values += [value.__wrapped__ for value in values if hasattr(value, "__wrapped__")]
-        known = [value for value in values if hasattr(value, attribute)]
-        if not known:
+        owners = [value for value in values if hasattr(value, attribute)]
+        if not owners:
             lose(" or ".join(self.names), self.loss)
-        return known
+        return owners
 
 
 def lose(name: str, loss: str) -> str:

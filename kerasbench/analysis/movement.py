@@ -16,9 +16,7 @@ STILL = 0.1
 # What moves by less than this part of a model's median weight is moved by rounding alone: a bias before a batch
 # normalisation, or that of a key, has no gradient.
 QUIET = 1e-2
-LEAST_SHARE = (
-    0.01  # of the numbers that training moves: with fewer standing still, a column is marked and keeps its number
-)
+LEAST_SHARE = 0.01  # of the numbers that training moves; where fewer stand still, a column is only marked
 LEAST_STEPS = 0.5  # of another's: in fewer, it may not have met the rows that move a weight
 LEAST_UPDATES = 0.9  # of another's for each step
 
@@ -31,7 +29,7 @@ class Standstill(NamedTuple):
     """Which weights one column leaves where they are, though another moves them."""
 
     weights: tuple[str, ...]
-    trained: int  # of all trainable weights
+    total: int  # how many weights are trainable
     share: float  # of the numbers that training moves on the other
     beside: Column  # the other
     when: str
@@ -40,7 +38,7 @@ class Standstill(NamedTuple):
     def cause(self) -> str:
         first, *others = self.weights
         more = f" and {len(others)} more" if others else ""
-        which = f"{first}{more} of {self.trained} trainable weights"
+        which = f"{first}{more} of {self.total} trainable weights"
         return f"{which} stood still {self.when}, and moved on {self.beside.label}"
 
 
@@ -50,16 +48,16 @@ def judge_movement(cases: Cases) -> dict[Column, Failure]:
     for column, (movement, others) in _comparisons(cases).items():
         if cause := _skipped_steps(movement, others):
             failures[column] = Failure(Code.PARITY, cause, SKIPPED, "parity")
-        elif (still := _standstill(movement, others)) and still.share >= LEAST_SHARE:
-            cause = f"{still.cause} ({percent(still.share)} of what is trained there)"
+        elif (standstill := _standstill(movement, others)) and standstill.share >= LEAST_SHARE:
+            cause = f"{standstill.cause} ({percent(standstill.share)} of what is trained there)"
             failures[column] = Failure(Code.PARITY, cause, CUT, "parity")
     return failures
 
 
 def standstills(cases: Cases) -> dict[Column, Standstill]:
     """Return the cases in which so few numbers stand still that they are marked alone."""
-    still = {column: _standstill(*pair) for column, pair in _comparisons(cases).items()}
-    return {column: few for column, few in still.items() if few is not None and few.share < LEAST_SHARE}
+    by_column = {column: _standstill(*pair) for column, pair in _comparisons(cases).items()}
+    return {column: found for column, found in by_column.items() if found is not None and found.share < LEAST_SHARE}
 
 
 def _comparisons(cases: Cases) -> dict[Column, tuple[Movement, Mapping[Column, Movement]]]:
@@ -88,26 +86,22 @@ def _skipped_steps(movement: Movement, others: Mapping[Column, Movement]) -> str
 
 def _standstill(movement: Movement, others: Mapping[Column, Movement]) -> Standstill | None:
     """Return what stands still beside the column that moves the most of it; None: nothing does."""
-    standstills = [
-        _beside(movement, ours, theirs, rival, when)
-        for rival, other in others.items()
-        for ours, theirs, when, known in (
-            (movement.first, other.first, "in its first steps", True),
-            (movement.later, other.later, "while it was measured", movement.steps >= LEAST_STEPS * other.steps),
-        )
-        if known
-    ]
-    return max(filter(None, standstills), key=lambda still: still.share, default=None)
+    candidates = []
+    for rival, other in others.items():
+        candidates.append(_beside(movement, movement.first, other.first, rival, "in its first steps"))
+        if movement.steps >= LEAST_STEPS * other.steps:
+            candidates.append(_beside(movement, movement.later, other.later, rival, "while it was measured"))
+    return max(filter(None, candidates), key=lambda standstill: standstill.share, default=None)
 
 
 def _beside(
     movement: Movement, distances: Sequence[float], others: Sequence[float], rival: Column, when: str
 ) -> Standstill | None:
-    moved = [distance for distance in others if distance > 0]
-    least = QUIET * statistics.median(moved) if moved else 0.0
-    trained = [place for place, distance in enumerate(others) if distance > least]
-    still = [place for place in trained if distances[place] < STILL * others[place]]
-    if not still:
+    positive = [distance for distance in others if distance > 0]
+    least = QUIET * statistics.median(positive) if positive else 0.0
+    in_training = [place for place, distance in enumerate(others) if distance > least]
+    at_rest = [place for place in in_training if distances[place] < STILL * others[place]]
+    if not at_rest:
         return None
-    share = sum(movement.sizes[place] for place in still) / sum(movement.sizes[place] for place in trained)
-    return Standstill(tuple(movement.weights[place] for place in still), len(others), share, rival, when)
+    share = sum(movement.sizes[place] for place in at_rest) / sum(movement.sizes[place] for place in in_training)
+    return Standstill(tuple(movement.weights[place] for place in at_rest), len(others), share, rival, when)

@@ -25,9 +25,10 @@ BASES = ("upstream/HEAD", "upstream/main", "origin/HEAD", "origin/main", "HEAD")
 def git(folder: Path, *words: str, given: bytes = b"", **variables: str) -> bytes:
     """Return what git prints; raise UsageError without git, ResultsError with what it says if it fails."""
     command = ["git", "-c", "user.useConfigOnly=true", *words]  # else git makes an address of the machine's name
-    known = environment() | variables  # a hook has variables that name its own repository
-    try:
-        ended = subprocess.run(command, cwd=folder, env=known, input=given, capture_output=True, check=False)
+    try:  # a hook has variables that name its own repository
+        ended = subprocess.run(
+            command, cwd=folder, env=environment() | variables, input=given, capture_output=True, check=False
+        )
     except OSError as error:
         if not folder.is_dir():
             raise ResultsError(f"{folder}: {error.strerror}") from None

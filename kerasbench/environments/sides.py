@@ -111,10 +111,10 @@ def _git(path: Path, *words: str) -> str:
     if git is None:
         raise UsageError(f"{path}: git is not installed, so its commits cannot be looked up")
     command = [git, "-C", str(path), *words]
-    asked = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
-    if asked.returncode:
-        raise UsageError(f"{path}: git {' '.join(words)}: {' '.join(asked.stderr.split())}")
-    return asked.stdout.strip()
+    process = subprocess.run(command, env=environment(), capture_output=True, text=True, check=False)
+    if process.returncode:
+        raise UsageError(f"{path}: git {' '.join(words)}: {' '.join(process.stderr.split())}")
+    return process.stdout.strip()
 
 
 def between(good: str, bad: str) -> list[str]:

@@ -61,8 +61,8 @@ def commit() -> str:
         return given
     try:
         command = ["git", "rev-parse", "HEAD"]
-        asked = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=10, check=True)
-        return asked.stdout.strip()
+        process = subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=10, check=True)
+        return process.stdout.strip()
     except (OSError, subprocess.SubprocessError):
         return ""
 

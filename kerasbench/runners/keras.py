@@ -257,13 +257,13 @@ class KerasRunner(WithKeras):
         x = self.feed.inputs(self.feed.first_batch)
         expected = [array.shape for _, array in leaves(self.forward(self.place(x)))]
         try:
-            taken = [array.shape for _, array in leaves(self.predict_on_batch(x))] == expected
+            is_batch = [array.shape for _, array in leaves(self.predict_on_batch(x))] == expected
         except Exception:  # whatever the model says of samples that are no batch
-            taken = False
-        if not taken:
+            is_batch = False
+        if not is_batch:
             which = f"Keras {self.keras.__version__} on {self.request.backend}"
             private.note(f"{which} has no predict_on_batch with several steps in an execution: it is left out")
-        return taken
+        return is_batch
 
     def bare_steps(self, batch: Any) -> Bare | None:
         return self.backend.bare_steps(self.model, batch)

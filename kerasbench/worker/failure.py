@@ -139,7 +139,7 @@ def own_step(overrides: Sequence[str], backend: str, phase: str, targets: bool =
         if not names or failure_of(error, phase).code is not Code.ERROR:  # a want of memory is no other backend's
             raise
         text = f"{type(error).__name__}: {one_line(error)}"
-        given, takes = ("(x, y)", "both; or let data() return x alone") if targets else ("x alone", "that")
-        cause = f"the model's own {' or '.join(names)} does not run on {backend}, given {given}: {text}"
-        remedy = f"measure it on the backend that it is written for, and let it take {takes}"
+        arguments, needed = ("(x, y)", "both; or let data() return x alone") if targets else ("x alone", "that")
+        cause = f"the model's own {' or '.join(names)} does not run on {backend}, given {arguments}: {text}"
+        remedy = f"measure it on the backend that it is written for, and let it take {needed}"
         raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy, phase)) from error

@@ -95,8 +95,8 @@ def require_no_memory(way: Way, calls: "Calls") -> None:
     quickest_ns: dict[bool, float] = {False: math.inf, True: math.inf}
     pairs = max(1, min(FRESH_CALLS, FRESH_NS // max(1, int(calls.typical_ns))))
     for number in range(1, MOST_FRESH_CALLS + 1):
-        known = way.inputs[number % len(way.inputs)]
-        for is_fresh, x in (False, known), (True, way.others(number)):
+        in_rotation = way.inputs[number % len(way.inputs)]
+        for is_fresh, x in (False, in_rotation), (True, way.others(number)):
             start_ns = time.perf_counter_ns()
             way.call(x)
             quickest_ns[is_fresh] = min(quickest_ns[is_fresh], time.perf_counter_ns() - start_ns)
