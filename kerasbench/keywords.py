@@ -10,6 +10,8 @@ Interpreters = Words | Mapping[str, str | Path]
 
 
 class SharedKeywords(TypedDict, total=False):
+    fit: int
+    callbacks: bool
     inputs: Words
     custom: str | Path
     trust: bool
@@ -20,6 +22,7 @@ class SharedKeywords(TypedDict, total=False):
     seed: int
     keep_env: Words
     wait: bool
+    arguments: Sequence[str]
 
 
 class TablesKeywords(TypedDict, total=False):

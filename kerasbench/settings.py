@@ -10,12 +10,12 @@ from kerasbench import names
 from kerasbench.errors import UsageError
 from kerasbench.variants.variant import OptionSpec
 
-WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = names.GROUPS
+WHAT, SCRIPT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = names.GROUPS
 
 # Options that go together, for ``takes``.
 EVERY = (
-    "backends", "devices", "data", "inputs", "custom", "trust", "python", "results", "timeout", "memory_limit", "seed",
-    "keep_env", "wait",
+    "backends", "devices", "data", "fit", "callbacks", "inputs", "custom", "trust", "python", "results", "timeout",
+    "memory_limit", "seed", "keep_env", "wait",
 )  # fmt: skip
 ROUNDS = ("interval", "quick", "rounds", "rigorous", "budget")
 ELSEWHERE = ("hosts", "cluster", "insecure")  # other machines can measure it
@@ -47,6 +47,9 @@ class Settings:
         "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.", ("cpu", "gpu"))
     data: str = option("synthetic", "--data KIND", WHAT,
         "synthetic (no download; default) or real (from keras.datasets).", ("synthetic", "real"))
+    fit: int = option(1, "--fit N", SCRIPT, "Measure the script's Nth call of fit(). Default: its first.")
+    callbacks: bool = option(False, "--callbacks", SCRIPT,
+        "Keep the callbacks that the script gives to fit(). Default: leave them out, for they may write files.")
     inputs: list[str] = options("--input [NAME=]SIZE", MODEL,
         "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.")
     batch_size: int | None = option(None, "--batch-size N", MODEL, "Samples in a batch. Default: 32.")
@@ -89,6 +92,7 @@ class Settings:
     wait: bool = option(False, "--wait", EXPERTS, "Wait if another run uses this machine. Default: stop with an error.")
     # fmt: on
     choices: dict[str, list[str]] = field(default_factory=dict)  # what was said of variants, by their names
+    script_arguments: list[str] = field(default_factory=list)  # a script's own
     rows: str = ""  # of a live model
     samples: int = 0
 

@@ -15,6 +15,7 @@ from kerasbench.modes import versus as versus_mode
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.measurement import (
+    Batch,
     Compiler,
     EpochEnds,
     Exported,
@@ -361,6 +362,7 @@ def warned_rows() -> list[Trial]:
         *pair("late", training={"epoch_ends": EpochEnds(2, 900 * made.MS, 200)}),
         *pair("rare", training={"slices": Samples.of(rare)}),
         *pair("unjudged", parity=None),
+        *(made.changed(trial, measurement={"batch": Batch("", "", trial.backend)}) for trial in pair("other_data")),
         *bare(scattered),
         *pair("deviates", parity={"losses": [2.305, 2.2, 2.1], "sensitive": ["BatchNormalization"]}),
         *pair("slow", sizes=dataclasses.replace(made.SIZES, step_ns=5_200 * made.MS, left_out=["epoch"])),

@@ -13,8 +13,7 @@ from kerasbench.text import percent
 # A weight stands still that moves by less than this part of what it moves on another backend. In float32 on a CPU a
 # dense network's weights move by the same distance to four digits.
 STILL = 0.1
-# What moves by less than this part of a model's median weight is moved by rounding alone: a bias before a batch
-# normalisation, or that of a key, has no gradient.
+# What moves by less than this part of a model's median weight is moved by rounding alone.
 QUIET = 1e-2
 LEAST_SHARE = 0.01  # of the numbers that training moves; where fewer stand still, a column is only marked
 LEAST_STEPS = 0.5  # of another's: in fewer, it may not have met the rows that move a weight
@@ -38,7 +37,7 @@ class Standstill(NamedTuple):
     def cause(self) -> str:
         first, *others = self.weights
         more = f" and {len(others)} more" if others else ""
-        which = f"{first}{more} of {self.total} trainable weights"
+        which = f"{first}{more} of {self.total} trainable matrices"
         return f"{which} stood still {self.when}, and moved on {self.beside.label}"
 
 
@@ -57,7 +56,7 @@ def judge_movement(cases: Cases) -> dict[Column, Failure]:
 def standstills(cases: Cases) -> dict[Column, Standstill]:
     """Return the cases in which so few numbers stand still that they are marked alone."""
     by_column = {column: _standstill(*pair) for column, pair in _comparisons(cases).items()}
-    return {column: found for column, found in by_column.items() if found is not None and found.share < LEAST_SHARE}
+    return {column: few for column, few in by_column.items() if few is not None and few.share < LEAST_SHARE}
 
 
 def _comparisons(cases: Cases) -> dict[Column, tuple[Movement, Mapping[Column, Movement]]]:

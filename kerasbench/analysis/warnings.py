@@ -26,9 +26,9 @@ IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the medi
 SUBNORMAL_NS, PAGE_NS = 6, 1_000
 LEAST_SLOWER = 0.1  # of a step, by what subnormal numbers add to it
 LEAST_IN_PAGES = 0.1  # of a step, in page faults
-# Steps that get longer: the last third of a column's slices beside the first, in an order that chance gives to one in a
-# thousand (H. B. Mann, "Nonparametric tests against trend", 1945). Of 1,255 trials in results/ two are beyond both.
-GROWN, TREND, LEAST_SLICES = 1.25, 3.0, 6
+# Steps that get longer: the last third of a column's slices beside the first, in an order that chance gives to one in
+# seven thousand (H. B. Mann, "Nonparametric tests against trend", 1945). None of 1,255 trials in results/ does both.
+GROWN, TREND, LEAST_SLICES = 1.35, 3.8, 6
 IN_ORDER = 0.9  # of so few slices that not even the best order is as rare as that
 LONGER_MEAN = 1.6  # times the median of a column's slices; of these trials none has more than 1.53
 LATE = 0.5  # of all steps' time; what ends of epochs take beyond their fixed cost
@@ -66,6 +66,9 @@ def _of_case(row: Row, column: Column) -> Iterator[Concern]:
     has_others = any(other.trials for rival, other in row.cases.items() if rival != column)
     if row.origin.agenda.usual and case.trials and has_others and all(m.parity is None for _, m in case.trials):
         yield Concern(WarningKind.UNJUDGED)
+    digests = {rival: other.digest for rival, other in row.cases.items() if other.digest}
+    if any(digest != digests[column] for digest in digests.values() if column in digests):
+        yield Concern(WarningKind.OTHER_DATA)
     values = case.steps_ms
     if len(values) >= MIN_TRIALS_FOR_INTERVAL and statistics.stdev(values) >= SCATTER_WARN * statistics.fmean(values):
         yield Concern(WarningKind.SCATTERED)

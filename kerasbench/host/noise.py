@@ -231,6 +231,11 @@ class WarningKind(StrEnum):
         "its results could not be compared with those of the other backends",
         "make the model and its input pipeline deterministic; let its own train_step update its loss metric",
     )
+    OTHER_DATA = (
+        "other_data",
+        "its script gave it other data than the other backends, so their results were not compared",
+        "let the script draw its data from a fixed seed, such as numpy.random.default_rng(0)",
+    )
     RECOMPILED = (
         "recompiled",
         "it compiled again while it was measured, so it is not ranked",

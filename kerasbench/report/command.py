@@ -22,7 +22,7 @@ def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> s
         words += ["--budget", f"{budget_s:g}s" if budget_s % 60 else f"{budget_s / 60:g}m"]
     if config.data != "synthetic":
         words += ["--data", config.data]
-    return shlex.join(words)
+    return shlex.join([*words, *config.model_config.script_words])
 
 
 def scenarios_of(config: RunConfig) -> list[str]:

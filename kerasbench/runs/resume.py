@@ -72,13 +72,13 @@ def to_name_again(scenarios: Sequence[str], config: ModelConfig, options: Sequen
         words.append("--trust")
     parts = [(flag, part) for flag, value in variants.again(options) for part in value.split(",")]
     words += dict.fromkeys(f"{flag} {shlex.quote(part)}" for flag, part in parts)
-    return " ".join(words)
+    return " ".join([*words, *map(shlex.quote, config.script_words)])
 
 
-def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], str, bool]:
+def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], str, bool, list[str]]:
     # No file is looked at: a result may name what is none.
     custom = os.path.abspath(config.custom) if config.custom else ""
-    return {os.path.abspath(file) for file in catalog.own_files(scenarios)}, custom, config.trust
+    return {os.path.abspath(file) for file in catalog.own_files(scenarios)}, custom, config.trust, config.script_words
 
 
 def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list[Trial]]:

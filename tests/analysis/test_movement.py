@@ -43,7 +43,7 @@ def test_what_leaves_weights_as_they_are_has_no_number(first: Sequence[float], s
 def test_the_cause_names_a_weight_and_where_it_moves() -> None:
     (failure,) = judge_movement(cases(made.movement([0, 0, 1e-3, 1e-3]), made.movement())).values()
     assert failure.cause == (
-        "dense/kernel and 1 more of 4 trainable weights stood still in its first steps, and moved on jax cpu "
+        "dense/kernel and 1 more of 4 trainable matrices stood still in its first steps, and moved on jax cpu "
         "(67 % of what is trained there)"
     )
 
