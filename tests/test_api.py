@@ -319,7 +319,7 @@ def test_versions_have_regressions_for_a_test_to_look_at() -> None:
     assert line.startswith("dense torch cpu: a training step takes 1.096× (")
     assert compared.versus[0].head == "new"
     assert Versions([of_versions(*versions(ALIKE))]).regressions == []
-    with pytest.raises(Undecided, match=r"^nothing could be judged, so this is no pass: \d numbers, all undecided$"):
+    with pytest.raises(Undecided, match=r"^everything is undecided, so this is no pass: \d numbers, all undecided$"):
         print(Versions([of_versions(*versions(SLOWER)[:2])]).regressions)
     assert repr(Results(compared.records)) == repr(compared)  # loaded from a file it says the same
 

@@ -13,6 +13,7 @@ import psutil
 from kerasbench import backends, events, text, variants
 from kerasbench.analysis import ratios
 from kerasbench.analysis.families import Priors
+from kerasbench.analysis.names import name_of
 from kerasbench.errors import ResultsError
 from kerasbench.files import scratch_folder
 from kerasbench.host import load
@@ -142,7 +143,7 @@ class Rounds:
             exports = variants.has(case.options, "exports")
             if case.key not in self._caches and (exports or variants.has(case.options, "prepares")):
                 does = "exports the model" if exports else "fills the caches"
-                self.on_event(events.Notice(f"{case.label}: a first process {does}"))
+                self.on_event(events.Notice(f"{case.selected.label} on {name_of(case.column)}: a first process {does}"))
                 self._prepare(row, case, index)
         left, reference, together = list(row.alive), list[Case](), True
         while left:
@@ -269,7 +270,7 @@ class Rounds:
         if protocol.batches or not protocol.agenda.usual:  # only a quick look leaves columns behind
             return BlockPolicy(orders, enough, sized, fits, rest_s, leaving=leaving)
         least = [_first_steps(case) for case in cases]
-        called = [case.column.label for case in cases]
+        called = [name_of(case.column) for case in cases]
         left_behind = partial(sizes.left_behind, called, least)
         return BlockPolicy(orders, enough, sized, fits, rest_s, left_behind)
 
