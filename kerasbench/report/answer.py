@@ -32,6 +32,7 @@ from kerasbench.report.words import Names, as_given, listed, multiple, names, sp
 from kerasbench.text import NOTHING, blanked, count
 
 MOST_NAMED = 3  # of the slower configurations, in a sentence
+MOST_PARTS = 4  # kinds of models, by winner, that a title counts; of more it has those of which one wins most
 UNDECIDED = (Verdict.INCONCLUSIVE, Verdict.FASTER)  # of another one than the fastest
 DIFFERS = "the same configuration measured twice differs from itself"
 BEYOND = f"over {OUTPACED}×"  # of a column that was left behind
@@ -82,16 +83,23 @@ def _by_kind(ranked: Ranked, called: Names, does: str) -> str:
     """Say who wins by kind of model: of twelve workloads ten may be of one kind."""
     kinds = grouped((model_kind(row), (row, ranking)) for row, ranking in ranked)
     wins = _wins(ranked)
-    if len(kinds) == 1:
+    of_kinds = {kind: _wins(of_kind) for kind, of_kind in kinds.items()}
+    won = {column: Counter({kind: len(of[column]) for kind, of in of_kinds.items() if column in of}) for column in wins}
+    mixed: list[str] = []
+    if sum(map(len, won.values())) > MOST_PARTS:
+        most = {kind: max(map(len, of.values()), default=0) for kind, of in of_kinds.items()}
+        mixed = [kind for kind in kinds if 2 * most[kind] <= len(kinds[kind])]
+        won = {column: Counter({k: n for k, n in of.items() if 2 * n > len(kinds[k])}) for column, of in won.items()}
+    led = {column: numbers for column, numbers in won.items() if numbers}
+    if len(kinds) == 1 or not led:
         parts = [f"{called[column]} {does} {len(labels)}" for column, labels in wins.items()]
-        parts[0] += f" of {len(ranked)} {next(iter(kinds))} fastest"
+        parts[0] += f" of {len(ranked)} {next(iter(kinds)) if len(kinds) == 1 else 'workloads'} fastest"
         return ", ".join(parts)
     parts = []
-    for column in wins:
-        numbers = Counter({kind: len(_wins(of_kind).get(column, [])) for kind, of_kind in kinds.items()})
-        of_each = [f"{kind} ({number} of {len(kinds[kind])})" for kind, number in numbers.most_common() if number]
-        parts.append(f"{called[column]} {'' if parts else f'{does} '}{listed(of_each)}{'' if parts else ' fastest'}")
-    return "; ".join(parts)
+    for column, numbers in led.items():
+        of_each = listed([f"{kind} ({number} of {len(kinds[kind])})" for kind, number in numbers.most_common()])
+        parts.append(f"{called[column]} {of_each}" if parts else f"{called[column]} {does} {of_each} fastest")
+    return "; ".join([*parts, *([f"none leads on {listed(mixed)}"] if mixed else [])])
 
 
 def because(ranking: Ranking, programs: Sequence[str] = ()) -> str:

@@ -2,12 +2,14 @@
 
 import dataclasses
 import re
+from collections.abc import Mapping, Sequence
 
 import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.host.noise import of_slices
 from kerasbench.modes.known import teller
+from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.report import answer, charts, warnings
 from kerasbench.report.words import as_long, times
@@ -74,20 +76,41 @@ def test_a_configuration_that_differs_from_itself_has_no_ratio_in_a_headline() -
     assert not any(RATIO.search(text) for text in headlines(findings)) and charts.ratios(findings, "") is None
 
 
-def test_a_title_of_many_workloads_is_by_kind_of_model() -> None:
-    trials = [trial for number in range(5) for trial in of_row(f"dense_{number}", 3 * number)]
-    trials += made.in_blocks({JAX: 3.0, TENSORFLOW: 1.0}, made.steps, first=20, name="conv")
+def title_of(winners: Mapping[str, Sequence[Column]]) -> str:
+    """The title of as many workloads of each kind as have a winner."""
+    trials, kinds = list[Trial](), dict[str, str]()
+    for kind, columns in winners.items():
+        for number, winner in enumerate(columns):
+            name = f"{kind}_{number}"
+            kinds[name] = kind
+            rival = TENSORFLOW if winner == JAX else JAX
+            trials += made.in_blocks({winner: 1.0, rival: 3.0}, made.steps, first=3 * len(kinds), name=name)
     record = made.record(*trials, rounds=3)
-    kinds = {facts.description.name: facts.description.name.partition("_")[0] for facts in record.scenarios}
-    scenarios = [
-        made.changed(facts, description={"kind": kinds[facts.description.name].replace("conv", "cnn")})
-        for facts in record.scenarios
-    ]
-    title = answer.title(Findings.of(dataclasses.replace(record, scenarios=scenarios)))
-    assert title == "JAX trains dense networks (5 of 5) fastest; TensorFlow image CNNs (1 of 1)"
-    alike = [made.changed(facts, description={"kind": "dense"}) for facts in record.scenarios]
-    title = answer.title(Findings.of(dataclasses.replace(record, scenarios=alike)))
-    assert title == "JAX trains 5 of 6 dense networks fastest, TensorFlow trains 1"
+    scenarios = [made.changed(facts, description={"kind": kinds[facts.description.name]}) for facts in record.scenarios]
+    return answer.title(Findings.of(dataclasses.replace(record, scenarios=scenarios)))
+
+
+@pytest.mark.parametrize(
+    ("winners", "said"),
+    [
+        (
+            {"dense": [JAX] * 5, "cnn": [TENSORFLOW]},
+            "JAX trains dense networks (5 of 5) fastest; TensorFlow image CNNs (1 of 1)",
+        ),
+        ({"dense": [JAX] * 5 + [TENSORFLOW]}, "JAX trains 5 of 6 dense networks fastest, TensorFlow trains 1"),
+        (
+            {"dense": [JAX] * 2, "recurrent": [JAX, TENSORFLOW], "cnn": [TENSORFLOW], "layer": [JAX, TENSORFLOW]},
+            "JAX trains dense networks (2 of 2) fastest; TensorFlow image CNNs (1 of 1); "
+            "none leads on recurrent networks and single layers",
+        ),
+        (
+            {kind: [JAX, TENSORFLOW] for kind in ("dense", "cnn", "layer")},
+            "JAX trains 3 of 6 workloads fastest, TensorFlow trains 3",
+        ),
+    ],
+)
+def test_a_title_of_many_workloads_is_by_kind_of_model(winners: Mapping[str, Sequence[Column]], said: str) -> None:
+    assert title_of(winners) == said
 
 
 @pytest.mark.parametrize(
