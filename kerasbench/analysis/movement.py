@@ -58,7 +58,7 @@ def judge_movement(cases: Cases) -> dict[Column, Failure]:
 def standstills(cases: Cases) -> dict[Column, Standstill]:
     """Return the cases in which so few numbers stand still that they are marked alone."""
     by_column = {column: _standstill(*pair) for column, pair in _comparisons(cases).items()}
-    return {column: found for column, found in by_column.items() if found is not None and found.share < LEAST_SHARE}
+    return {column: still for column, still in by_column.items() if still is not None and still.share < LEAST_SHARE}
 
 
 def _comparisons(cases: Cases) -> dict[Column, tuple[Movement, Mapping[str, Movement]]]:

@@ -4,7 +4,6 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
-from kerasbench import backends
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.names import SPELLED
 from kerasbench.names import EXPLAIN, FASTEST, RUN
@@ -22,11 +21,11 @@ def not_compared(findings: Findings) -> Words:
     """Return which backends the run has not compared, and why; empty where it has all, or compares something else."""
     record = findings.record
     measured, asked = {trial.backend for trial in record.trials}, record.config.backends
-    missing = [name for name in backends.names() if name not in measured]
+    missing = [name for name in SPELLED if name not in measured]
     is_comparison = findings.is_ranked or findings.mode == FASTEST
     if not missing or not measured or not is_comparison or isinstance(record, Merged) or len(asked) == 1:
         return ""
-    who = listed([SPELLED.get(name, name) for name in missing])
+    who = listed([SPELLED[name] for name in missing])
     if asked:
         return f"Not compared: {who} (left out by --backend)."
     return [f"Not compared: {who} (not installed). Type ", Typed("kerasbench doctor"), ": it says how to install it."]
