@@ -2,7 +2,8 @@
 
 import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, starmap
 
@@ -10,9 +11,11 @@ from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, learned
+from kerasbench.analysis.names import names
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
+from kerasbench.host.programs import MOST_PROGRAMS
 from kerasbench.protocol.columns import CPU, Column
 from kerasbench.protocol.measurement import Training
 from kerasbench.protocol.stages import STAGES
@@ -44,6 +47,18 @@ class Concern:
     row: str = ""  # its label; empty: all rows
 
 
+def programs_in(rows: Iterable[Row]) -> list[str]:
+    """Return which other programs kept a CPU busy in blocks that they interrupted, the most frequent first."""
+    trials = ((row, trial) for row in rows for case in row.cases.values() for trial, _ in case.trials)
+    blocks = {
+        (row.label, trial.block): trial.surroundings.programs
+        for row, trial in trials
+        if trial.surroundings is not None and any(signal.name == WarningKind.OTHERS for signal in trial.noise)
+    }
+    named = Counter(name for names in blocks.values() for name in names)
+    return [name for name, _ in named.most_common(MOST_PROGRAMS)]
+
+
 def concerns(summary: Summary) -> list[Concern]:
     warnings: list[Concern] = []
     for row, ranking in summary.ranked:
@@ -73,7 +88,7 @@ def _of_case(row: Row, column: Column) -> Iterator[Concern]:
     if len(values) >= MIN_TRIALS_FOR_INTERVAL and statistics.stdev(values) >= SCATTER_WARN * statistics.fmean(values):
         yield Concern(WarningKind.SCATTERED)
     if deviation := row.deviating.get(column):
-        reference = deviation.beside.label if deviation.beside else "the median of all configurations"
+        reference = names(row.cases)[deviation.beside] if deviation.beside else "the median of all configurations"
         kinds = {kind for _, m in case.trials if m.parity for kind in m.parity.sensitive}
         why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
         detail = f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"

@@ -55,7 +55,7 @@ def diagnosis(facts: "Facts", findings: Sequence["Problem"]) -> str:
 
     here = facts.machine.fingerprint
     gpus = (", ".join(here.gpus) or "no GPU known") + (f" (driver {here.driver})" if here.driver else "")
-    sizes = f"{here.cores} CPU cores, {whole_gib(here.memory_bytes)}"
+    sizes = f"{here.cores} logical CPUs, {whole_gib(here.memory_bytes)}"
     machine = f"{here.chip}, {sizes}, {gpus}, {here.system} {here.architecture}"
     headers = ["backend", "interpreter", "Python", "versions", "devices", "named by"]
     table = tabulate([_backend(backend) for backend in facts.backends], headers, tablefmt="simple")

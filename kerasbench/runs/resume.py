@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kerasbench import variants
+from kerasbench.analysis.names import name_of
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan import catalog, live
@@ -140,7 +141,7 @@ def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
     else:
         known = {trial.column for trial in record.trials}
         cases = [case for case in plain if case.column in known]
-        new = dict.fromkeys(case.column.label for case in plain if case.column not in known)
+        new = dict.fromkeys(name_of(case.column) for case in plain if case.column not in known)
         if not new or not 0 < record.cases < len(planned.cases):  # or they had no turn before the run was killed
             return planned
         warnings = [*warnings, f"left out, because the run began without them: {', '.join(new)}"]

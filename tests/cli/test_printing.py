@@ -29,7 +29,7 @@ def text_of(facts: Facts) -> str:
 
 def test_a_machine_has_a_line_for_each_backend_and_is_said_to_be_in_good_order() -> None:
     text = text_of(cases.load("m1"))
-    assert text.startswith("Apple M1, 8 CPU cores, 8 GiB, Apple M1 (7 cores), Darwin 24.6.0 arm64\n")
+    assert text.startswith("Apple M1, 8 logical CPUs, 8 GiB, Apple M1 (7 cores), Darwin 24.6.0 arm64\n")
     assert text.endswith("\n\nNothing is wrong.")
     jax = next(line for line in text.splitlines() if line.startswith("jax "))
     assert "jax 0.11.2, jax-mps 0.11.1" in jax and "cpu, gpu (Apple M1 (mps))" in jax and "this interpreter" in jax

@@ -18,6 +18,7 @@ from kerasbench.report.sections import Bar, BarChart, Cell, Look, Piece, Section
 from kerasbench.report.teller import Teller
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import (
+    as_long,
     duration,
     listed,
     names,
@@ -91,7 +92,7 @@ def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str
         over = advice.contrast.over
         what = ADVICE[advice.what].format(column=called.get(over.column, ""), options=over.key.options.label)
         unit = "sample" if advice.what is Help.BATCH else "step"
-        yield f"{name}: with {what} a {unit} takes {times(advice.contrast.ratio)} as long."
+        yield f"{name}: with {what} a {unit} takes {as_long(advice.contrast.ratio)}."
 
 
 def _causes(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[Words]:
@@ -99,7 +100,7 @@ def _causes(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[Wor
     name, others = called[breakdown.column], dict[CauseOutcome, list[str]]()
     for tried in breakdown.causes:
         cause, ratio = tried.cause, tried.contrast.ratio if tried.contrast else None
-        effect = f"Without that a {unit_of(cause)} takes {times(ratio)} as long" if ratio else tried.why
+        effect = f"Without that a {unit_of(cause)} takes {as_long(ratio)}" if ratio else tried.why
         if tried.outcome in (CauseOutcome.FOUND, CauseOutcome.SEEN):
             said = ". ".join(filter(None, [f"{name}: {cause.says}", effect, cause.upstream, cause.today]))
             line, when = to_write(cause), "Until then" if cause.upstream else "To avoid it"
