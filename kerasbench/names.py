@@ -8,10 +8,10 @@ BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked
 CHOICE = "Name, pattern, scenario file (.py), saved model (.keras), or keras.applications.NAME."
 
 # What options are for, in the order of --help. What only an expert needs comes last.
-WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS = (
+LONG, WHAT, MODEL, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS = (
+    "How long",
     "What to measure",
     "A saved model, or one of keras.applications",
-    "How long",
     "What to show",
     "Configurations (every combination is measured)",
     "Environments",

@@ -4,12 +4,16 @@ Text from a scenario or a framework must move no cursor of a terminal and change
 """
 
 import io
+import os
 import re
 import sys
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TextIO
 
+PIPE_COLUMNS = 100  # of what no terminal shows
+MARGIN = "    "  # of what goes on in the next line
 NOTHING = "–"  # in a table, where there is no number to have
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # The last line of every page that kerasbench writes: one without it is somebody else's.
@@ -86,6 +90,32 @@ def blanked(text: str) -> str:
 def one_line(text: str) -> str:
     """Return text on one line, without control characters and with single blanks."""
     return " ".join(blanked(text).split())
+
+
+def columns_of(stream: TextIO) -> int:
+    """Return how many columns a line on it may have."""
+    asked = whole_number(os.environ.get("COLUMNS", ""))
+    if asked:
+        return asked
+    with suppress(OSError, ValueError):  # a pipe, a notebook's stream
+        return os.get_terminal_size(stream.fileno()).columns or PIPE_COLUMNS
+    return PIPE_COLUMNS
+
+
+def wrapped(text: str, columns: int) -> str:
+    """Break lines between words where they are longer; a command for a shell stays whole."""
+    import textwrap
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        margin = line[: len(line) - len(line.lstrip())]
+        if len(line) <= columns or line.startswith(f"{margin}$ "):
+            lines.append(line)
+            continue
+        lines += textwrap.wrap(
+            line, columns, subsequent_indent=margin + MARGIN, break_long_words=False, break_on_hyphens=False
+        )
+    return "\n".join(lines)
 
 
 def write_whatever_stdout_takes() -> None:
