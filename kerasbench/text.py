@@ -97,7 +97,7 @@ def columns_of(stream: TextIO) -> int:
     asked = whole_number(os.environ.get("COLUMNS", ""))
     if asked:
         return asked
-    with suppress(OSError, ValueError):  # a pipe, a notebook's stream
+    with suppress(OSError, ValueError, AttributeError):  # a pipe, a notebook's stream
         return os.get_terminal_size(stream.fileno()).columns or PIPE_COLUMNS
     return PIPE_COLUMNS
 
@@ -133,5 +133,7 @@ def print_document(text: str) -> None:
 
 def complain(what: str) -> None:
     """Say on stderr what is wrong; it may quote a scenario or a file, and moves no cursor."""
+    line = f"kerasbench: {printable(what)}"
     with suppress(OSError):  # a full disk takes no complaint either, and the exit code says enough
-        print(f"kerasbench: {printable(what)}", file=sys.stderr)
+        is_shown = sys.stderr is not None and sys.stderr.isatty()  # none: it was closed
+        print(wrapped(line, columns_of(sys.stderr)) if is_shown else line, file=sys.stderr)
