@@ -139,7 +139,9 @@ class Tells(Teller):
             return f"{workload}{lasted} is too short to say whether memory grows or steps become slower"
         memory = "too short to say whether memory grows"
         if grows or all(soak.memory_bytes_per_unit for soak in known):
+            short = [soak for soak in known if soak.memory_bytes_per_unit is None]
             memory = f"memory grows on {who(grows)}" if grows else "memory does not grow"
+            memory += f" (too short to say on {who(short)})" if short else ""
         slower = "too short to say whether anything becomes slower"
         if slows or all(soak.slower_share for soak in known):
             slower = f"steps become slower on {who(slows)}" if slows else "nothing becomes slower"
@@ -178,6 +180,12 @@ class Tells(Teller):
         if not all(soak.is_judged for soak in soaks(findings)):
             least = f"{JUDGED_MINUTES:g} minute"
             yield [Strong("Too short."), f" Nothing is judged of less than {least}. Leave out --minutes: it takes 5."]
+
+        few = [soak for soak in soaks(findings) if soak.is_judged and soak.memory_bytes_per_unit is None]
+        if few:
+            named = names(soak.column for soak in soaks(findings))
+            who = listed([named[soak.column] for soak in few])
+            yield [Strong(f"Too short on {who}."), " It did too few of these. Give it more --minutes."]
 
     def sentences(self, findings: Findings) -> list[str]:
         named = names(soak.column for soak in soaks(findings))
