@@ -122,6 +122,8 @@ def _ending(race: Race, column: Column) -> str:
 def before_use(race: Race) -> Iterator[Words]:
     called, margin = names(race.candidates), as_given(race.config.margin)
     if not race.is_over:
+        if any(contrast.ratio.disturbed for column, contrast in race.contrasts.items() if column not in race.left):
+            return  # a warning says so, and what to do
         yield [Strong("Undecided:"), f" another candidate may be faster by more than {margin}. ", *_to_decide(race)]
         return
     if race.equals:
@@ -142,8 +144,6 @@ def before_use(race: Race) -> Iterator[Words]:
 
 
 def _to_decide(race: Race) -> list[Inline]:
-    if any(contrast.ratio.disturbed for column, contrast in race.contrasts.items() if column not in race.left):
-        return ["Other programs used the CPU: close them, and measure again."]
     config = race.row.origin.config
     rounds = min(2 * config.effort.max_rounds, MAX_ROUNDS)
     if rounds == config.effort.max_rounds:
