@@ -11,11 +11,11 @@ CHOICE = (
 )
 
 # What options are for, in the order of --help. What only an expert needs comes last.
-WHAT, SCRIPT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS = (
+LONG, WHAT, SCRIPT, MODEL, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS = (
+    "How long",
     "What to measure",
     "A training script or notebook (its own arguments stand behind --)",
     "A saved model, or one of keras.applications",
-    "How long",
     "What to show",
     "Configurations (every combination is measured)",
     "Environments",

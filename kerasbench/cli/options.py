@@ -214,10 +214,12 @@ def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tup
 
 GATE = "Exit with 3 if something became clearly worse or fails now, and with 1 if nothing could be decided."
 FAIL_ON = Option("--fail-on regression", SHOW, GATE, type=click.Choice(("regression",)))
+# Prints the run as lines of JSON, for the machine that has started it; the end of its input is Ctrl-C. Nobody types it.
 EVENTS = Option(
     "--events",
     MACHINES,
-    "Print the run as lines of JSON, for the machine that has started this command; the end of its input is Ctrl-C.",
+    "",
+    hidden=True,
 )
 
 

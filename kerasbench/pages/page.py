@@ -6,7 +6,6 @@ from functools import cache
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes import known
 from kerasbench.report import details, next_steps, warnings
-from kerasbench.report.command import command
 from kerasbench.report.sections import Page, Section, Strong, Typed, Words
 from kerasbench.report.teller import Builder
 from kerasbench.report.words import SPELLED, listed, seconds
@@ -67,6 +66,5 @@ def head(findings: Findings) -> list[Words]:
         measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
     number = len({trial.session for trial in record.trials})
     sessions = "one session" if number < 2 else f"{number} sessions"
-    teller = known.teller(record.config.mode)
-    typed = command(record.config, teller.words(record.config), [*teller.rounds(record.config)])
+    typed = known.teller(record.config.mode).command(record.config)
     return [where, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]

@@ -15,6 +15,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report.answer import CAUSES
+from kerasbench.report.command import is_quick
 from kerasbench.report.kinds import grouped, ordered
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, texts
 from kerasbench.report.words import as_given, listed, multiple, names, percent, span, three_digits, times, with_range
@@ -109,8 +110,10 @@ def not_cold(summary: Summary) -> list[Words]:
     if not rows:
         return []
     of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
-    is_run = all(row.origin.config.ranks for row in summary.rows)
-    how = "run without --quick" if is_run else "kerasbench run, without --quick"
+    configs = [row.origin.config for row in summary.rows]
+    how = "run without --quick" if all(config.ranks for config in configs) else "kerasbench run, without --quick"
+    if all(is_quick(config) and not config.ranks for config in configs):  # versus: without it they are compared
+        how = "leave out --quick"
     why = "because configurations started side by side"
     return [f"Start-up and first step{of_some} were not measured, {why}. To measure them: {how}."]
 

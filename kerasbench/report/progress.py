@@ -25,7 +25,7 @@ from kerasbench.report.live import LiveBlock, LogRatios
 from kerasbench.report.words import duration, names, percent, seconds, three_digits
 from kerasbench.results.run import Run, Trial
 from kerasbench.scenario import is_named, is_saved
-from kerasbench.text import blanked, count
+from kerasbench.text import blanked, count, wrapped
 
 LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
 
@@ -163,6 +163,7 @@ class ConsoleProgress(Progress):
             dict.fromkeys(case.column for case in (*planned.cases, *(case for case, _ in planned.absent)))
         )
         self._eta = Eta(planned, history.trial_s)
+        self._began_s = time.monotonic() - sum(trial.own_ns for trial in record.trials) / 1e9
         self._done = self._eta.carried(record)
         most, least = planned.effort.max_rounds, planned.effort.min_rounds
         rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
@@ -213,7 +214,7 @@ class ConsoleProgress(Progress):
     @property
     def _left(self) -> str:
         """How long the run goes on: it depends on how soon its rows are decided."""
-        least_s, most_s = self._eta.left_s
+        least_s, most_s = self._eta.left_within(time.monotonic() - self._began_s)
         least, most = seconds(least_s), seconds(most_s)
         return f"about {most}" if least == most or not least_s else f"about {least} to {most}"
 
@@ -226,7 +227,10 @@ class ConsoleProgress(Progress):
             self.update(self._task, description=description, refresh=True)
 
     def _say(self, line: str) -> None:
-        self.console.print(Text(self._fit(line)), soft_wrap=True)
+        text = self._fit(line)
+        if self.console.is_terminal:  # in a log each is one line
+            text = wrapped(text, self.console.width)
+        self.console.print(Text(text), soft_wrap=True)
 
     def _fit(self, line: str) -> str:
         if self.console.options.ascii_only:

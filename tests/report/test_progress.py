@@ -167,6 +167,21 @@ def test_a_terminal_shows_what_goes_on_now() -> None:
         assert shown in text
 
 
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_lines_on_a_terminal_break_between_words_and_are_whole_in_a_log(width: int) -> None:
+    line = " ".join(f"{'word' * (1 + number % 4)}-{number}" for number in range(60))
+    shown = written(events.Notice(line), width=width, **XTERM).splitlines()
+    assert len(shown) > 1 and max(map(len, shown)) <= width
+    assert " ".join(part.strip() for part in shown) == line
+    assert written(events.Notice(line), width=width).splitlines() == [line]
+
+
+def test_a_promise_keeps_to_the_budget() -> None:
+    plan = made.plan(TORCH, effort=saved.Effort(3, 12, budget_s=2_400.0))
+    said = lines(RunStarted(plan, made.record(), History(trial_s={TORCH.key: 600.0})))
+    assert "about 30 min 00 s to 40 min 00 s" in said[0]
+
+
 def test_a_terminal_that_is_narrow_or_has_no_such_characters_shows_what_it_can() -> None:
     shown = io.BytesIO()
     file = io.TextIOWrapper(shown, encoding="ascii", write_through=True)
@@ -174,7 +189,7 @@ def test_a_terminal_that_is_narrow_or_has_no_such_characters_shows_what_it_can()
     for event in (started(TORCH, JAX), FIRST, cycles(0, torch=6.0, jax=2.0), RunEnded(interrupted=True)):
         progress(event)
     assert b"dense: JAX leads so far;\n" in shown.getvalue()  # as wide as the terminal
-    assert b"dense: JAX leads so far; PyTorch takes 3.0x as long\n" in shown.getvalue()
+    assert b"dense: JAX leads so far;\n    PyTorch takes 3.0x\n    as long\n" in shown.getvalue()
 
 
 def cycles(first: int, *, is_last: bool = False, stage: str = "train", **steps_ms: float) -> events.CycleEnded:

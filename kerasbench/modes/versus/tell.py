@@ -17,7 +17,7 @@ from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
 from kerasbench.report.teller import Teller, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, as_long, could_have_seen, listed, names, timed_in, times
-from kerasbench.results.run import Run, RunConfig
+from kerasbench.results.run import MIN_ROUNDS, Run, RunConfig
 from kerasbench.text import blanked, count
 
 SAYING = {
@@ -157,6 +157,11 @@ class Tells(Teller):
                 headers = (versus.base, f"{versus.head} takes", "metric", f"{versus.base} again takes")
                 heading = f"First step, prediction and memory: {clear} in {len(others)} numbers"
                 yield Section(heading, table=contrasts.table(others, _called(others), *headers), folded=True)
+
+    def advice(self, findings: Findings) -> Iterator[Words]:
+        if findings.mode == MODE.name and all(row.rounds < MIN_ROUNDS for row in findings.summary.rows):
+            why = "They come from one process of each version, or two, which may be slow ones."
+            yield [Strong("Do not publish these numbers."), f" {why}"]
 
     def sentences(self, findings: Findings) -> list[str]:
         known = versions(findings) if findings.mode == MODE.name else []
