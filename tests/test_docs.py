@@ -10,17 +10,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 import pytest
 
 import kerasbench
+from kerasbench.analysis.findings import Findings
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.modes import versus
 from kerasbench.pages import files as pages
+from kerasbench.pages import html, manual
 from kerasbench.report import markdown
+from kerasbench.report.words import LIMITATIONS
 from kerasbench.results.run import RunConfig
 from tests import hostile, made
 from tests.repository import ROOT, printed
@@ -40,6 +44,17 @@ def test_the_messages_of_kerasbench_name_pages_that_there_are() -> None:
         for name in re.findall(r"\b(docs/[\w.-]+\.(?:md|json))", file.read_text("utf-8"))
     }
     assert named and [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_a_page_of_the_manual_that_a_page_of_results_names_is_a_link_on_the_site() -> None:
+    assert LIMITATIONS.text.removeprefix("kerasbench docs ") in manual.pages()
+    written = f"- More: {markdown.words([LIMITATIONS])}."
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="results/2026-11-26T211716.md"), meta={})
+    shown = tool("links")["on_page_markdown"](written, page, {}, None)
+    assert shown == "- More: [`kerasbench docs limitations`](../limitations.md)."
+    assert page.meta == {"search": {"exclude": True}}
+    drawn = tool("machines")["_on_site"](html.document([("here", Findings.of(made.record(made.trial())))]))
+    assert {"../limitations/", "../reading-results/"} <= set(re.findall(r'href="([^"#]+)"', drawn))
 
 
 @pytest.mark.parametrize(

@@ -8,13 +8,15 @@ from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS, Row
 from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.protocol.columns import AT, CPU, GPU, Axis, CaseKey, Column
+from kerasbench.report.sections import Typed
 from kerasbench.text import count, label
 
 Names = Mapping[Column, str]  # what sentences call each configuration
 
 DIGITS = 3
 WHOLE_BATCH = 100  # from here on a crossover is given to the sample
-LIMITATIONS = "../docs/limitations.md"  # seen from a folder of results in a checkout; the site has no address yet
+MANUAL = Typed("kerasbench docs")  # no address: it holds in a checkout, for a wheel, and wherever a page is sent
+LIMITATIONS = Typed(f"{MANUAL.text} limitations")
 SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 DEVICES = {CPU: "CPU", GPU: "GPU"}
 
