@@ -1,6 +1,7 @@
 """HTML that needs no network and escapes all text: a file of one or more machines, and what a notebook shows."""
 
 import json
+import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
@@ -23,6 +24,7 @@ POLICY = (
 
 READING = Typed(f"{MANUAL.text} reading-results")
 NUMBER = ' class="number"'
+INTERVAL = re.compile(r"\([0-9.,]+–[0-9.,]+\)")  # which stays in one line where its cell breaks
 LONG_CELL = 40  # characters: only a cell with more breaks into lines, or a phone would show a word a line
 LINES = 15  # of ``repr``: more would push what was before them off the screen
 NOTHING = "Nothing was measured."
@@ -194,7 +196,8 @@ def _row(cells: Sequence[Cell], numeric: Sequence[bool], by_ratio: Sequence[bool
     row, compared = "", sum(cell.ratio is not None for cell in cells) > 1
     for index, (cell, is_number) in enumerate(zip(cells, numeric, strict=True)):
         tag = "em" if cell.failed else "strong" if cell.strong else ""
-        text = cell.marked(f"<{tag}>{escaped(cell.text)}</{tag}>" if tag else escaped(cell.text))
+        text = INTERVAL.sub(r"<span>\g<0></span>", escaped(cell.text)) if is_number else escaped(cell.text)
+        text = cell.marked(f"<{tag}>{text}</{tag}>" if tag else text)
         value = cell.ratio if by_ratio[index] else cell.value
         key = "" if value is None else f' data-value="{float(value)!r}"'
         key += f' data-first="{escaped(cell.text)}"' if compared and cell.ratio == 1 else ""

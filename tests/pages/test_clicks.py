@@ -6,13 +6,16 @@ import re
 import shutil
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.pages import html
+from kerasbench.results.store import load
 from tests import made
+from tests.repository import ROOT
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 BROWSER = next((path for name in NAMES if (path := shutil.which(name))), None)
@@ -99,16 +102,36 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     described = [replace(description, kind=kinds[description.name]) for description in described]
     facts = [replace(old, description=new) for old, new in zip(record.scenarios, described, strict=True)]
     page = html.document([("here", Findings.of(replace(record, scenarios=facts)))])
-    folder = tmp_path_factory.mktemp("browser")
+    return visited(tmp_path_factory.mktemp("browser"), page, VISITOR)
+
+
+def visited(folder: Path, page: str, visitor: str, *flags: str) -> dict[str, Any]:
+    """Return what a script that visits the page leaves in its place."""
     file = folder / "page.html"
-    file.write_text(page.replace("</body>", f"<script>{{{VISITOR}}}</script></body>"), "utf-8")
+    file.write_text(page.replace("</body>", f"<script>{{{visitor}}}</script></body>"), "utf-8")
     assert BROWSER is not None
-    command = [BROWSER, *FLAGS, f"--user-data-dir={folder}/me", "--dump-dom", file.as_uri()]
+    command = [BROWSER, *FLAGS, *flags, f"--user-data-dir={folder}/me", "--dump-dom", file.as_uri()]
     shown = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
     said = re.search(r"<body>(\{.*\})\s*</body>", shown.stdout, re.DOTALL)
     assert said is not None, shown.stderr[-2000:]
     result: dict[str, Any] = json.loads(entities.unescape(said[1]))
     return result
+
+
+PHONE = """
+const table = document.querySelector("table"), box = table.parentElement;
+const seen = { rows: table.tBodies[0].rows.length, wide: box.scrollWidth - box.clientWidth };
+document.body.textContent = JSON.stringify({ ...seen, screen: innerWidth });
+"""
+
+
+def test_a_phone_shows_all_ratios_of_twelve_workloads_without_a_swipe(tmp_path: Path) -> None:
+    page = html.document([("here", Findings.of(load(ROOT / "results" / "2026-11-27T203953.json")))])
+    assert visited(tmp_path, page, PHONE, "--window-size=390,844") == {
+        "rows": 12,
+        "wide": 0,
+        "screen": 390,
+    }
 
 
 def test_a_click_on_a_heading_sorts_and_the_third_restores(seen: dict[str, Any]) -> None:
