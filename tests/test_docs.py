@@ -10,17 +10,21 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import click
 import pytest
 
 import kerasbench
+from kerasbench.analysis.findings import Findings
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.modes import versus
 from kerasbench.pages import files as pages
+from kerasbench.pages import html, manual
 from kerasbench.report import markdown
+from kerasbench.report.words import LIMITATIONS
 from kerasbench.results.run import RunConfig
 from tests import hostile, made
 from tests.repository import ROOT, printed
@@ -40,6 +44,17 @@ def test_the_messages_of_kerasbench_name_pages_that_there_are() -> None:
         for name in re.findall(r"\b(docs/[\w.-]+\.(?:md|json))", file.read_text("utf-8"))
     }
     assert named and [name for name in named if not (ROOT / name).exists()] == []
+
+
+def test_a_page_of_the_manual_that_a_page_of_results_names_is_a_link_on_the_site() -> None:
+    assert LIMITATIONS.text.removeprefix("kerasbench docs ") in manual.pages()
+    written = f"- More: {markdown.words([LIMITATIONS])}."
+    page = SimpleNamespace(file=SimpleNamespace(src_uri="results/2026-11-26T211716.md"), meta={})
+    shown = tool("links")["on_page_markdown"](written, page, {}, None)
+    assert shown == "- More: [`kerasbench docs limitations`](../limitations.md)."
+    assert page.meta == {"search": {"exclude": True}}
+    drawn = tool("machines")["_on_site"](html.document([("here", Findings.of(made.record(made.trial())))]))
+    assert {"../limitations/", "../reading-results/"} <= set(re.findall(r'href="([^"#]+)"', drawn))
 
 
 @pytest.mark.parametrize(
@@ -197,3 +212,29 @@ def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_races_and_c
     for name in [*linked, "all.html"]:
         assert "<svg" in files[f"machines/{name}"] and "<script>" in files[f"machines/{name}"]
     assert "Chip 9" in files["machines/all.html"] and "Chip 11" not in files["machines/all.html"]
+
+
+# What the search of the site finds first. No run is found, though runs have these words more often.
+ANSWERS = {"undecided": "/troubleshooting/", "several GPUs": "/set-up-machines/"}
+NODE = shutil.which("node")
+
+
+@pytest.mark.processes
+@pytest.mark.skipif(NODE is None, reason="node is not installed: the site's search is a program for a browser")
+def test_the_search_of_the_site_finds_pages_of_the_manual_and_no_runs(tmp_path: Path) -> None:
+    assert NODE is not None
+    printed(sys.executable, "-m", "properdocs", "build", "--quiet", "--site-dir", str(tmp_path))
+    assert list((tmp_path / "results").rglob("*.html")) and list((tmp_path / "machines").glob("*.html"))
+    questions = [*ANSWERS, "multi gpu", "how long", "CI", "tf.data", "compiled", "mnist_dense"]
+    answers = json.loads(printed(NODE, "docs/tools/search.mjs", str(tmp_path), *questions))
+    assert {question: answers[question][0] for question in ANSWERS} == ANSWERS
+    assert all(answers.values())
+    places = {place.strip("/") for of_question in answers.values() for place in of_question}
+    assert places <= {*manual.pages(), "architecture", ""}
+
+
+@pytest.mark.parametrize("heading", ["How long does it take?", "Why is `JAX` slow?"])
+def test_a_heading_that_asks_has_the_most_weight_in_the_search(heading: str) -> None:
+    shown = "".join(f'<h2 id="a">{text}<a class="headerlink" href="#a">¶</a></h2>' for text in (heading, "How?so"))
+    weighed = tool("questions")["on_page_content"](shown, None, {}, None)
+    assert weighed == shown.replace('<h2 id="a">', '<h2 id="a" data-pagefind-weight="10">', 1)

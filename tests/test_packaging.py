@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench import __version__
+from kerasbench.pages import manual
 
 ROOT = Path(__file__).parent.parent
 
@@ -37,6 +38,7 @@ def test_the_wheel_that_the_sdist_makes_holds_the_scenarios_the_data_and_the_typ
     data = {f"kerasbench/data/{name}" for name in ("iris.csv", "scenario.txt", "versus.yml", "comment.yml")}
     published = {f"kerasbench/published/{name}" for name in ("figures.json", "others.json", "machines.md")}
     assert scenarios | data | published | {"kerasbench/py.typed"} <= names
+    assert {name for name in names if "/docs/" in name} == {f"kerasbench/docs/{name}.md" for name in manual.pages()}
     assert {f"kerasbench/report/assets/page.{kind}" for kind in ("css", "js")} <= names
     assert not [name for name in names if name.startswith(("tests/", "scenarios/"))]
 

@@ -2,7 +2,9 @@
 
 In the repository a page links ../results/x.md and ../kerasbench/y.py. The site has no place above it, so here
 
-- the pages, charts and data of ``../results/`` and ``../CHANGELOG.md`` are copied, and lose their ``../``;
+- the pages, charts and data of ``../results/`` and ``../CHANGELOG.md`` are copied, and lose their ``../``. A search
+  does not find them: runs have the words of all questions, and answer none;
+- where a page of results names a page of the manual by its command, that is a link;
 - any other file or folder of the repository is linked by ``repo_url`` of properdocs.yml, and without one is just named.
 
 A link to something that does not exist is a warning, which fails ``properdocs build --strict``.
@@ -16,6 +18,7 @@ from typing import Any
 LOG = logging.getLogger("properdocs.plugins.links")
 ROOT = Path(__file__).resolve().parents[2]
 COPIED = ("CHANGELOG.md", "results/*.md", "results/*.svg", "results/*.json")
+MANUAL = re.compile(r"`kerasbench docs ([a-z-]+)`")
 # [text](../target) and ![text](../target), with an anchor or not
 OUTWARD = re.compile(r"(!?)\[((?:[^\]\\]|\\.)*)\]\(\.\./([^)#\s]*)(#[^)\s]*)?\)")
 
@@ -52,9 +55,11 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Rewrite the links of a page that leave docs/; those of a page of results lead into docs/, which is the site."""
+    """Rewrite the links of a page that leave docs/. What is no page of the manual is not searched."""
+    if page.file.src_uri in copied() or page.file.src_uri.startswith("machines/"):
+        page.meta["search"] = {"exclude": True}
     if page.file.src_uri.startswith("results/"):
-        return markdown.replace("](../docs/", "](../")
+        return MANUAL.sub(r"[\g<0>](../\1.md)", markdown)
     if page.file.src_uri.startswith("machines/"):
         return markdown
     missing: list[str] = []

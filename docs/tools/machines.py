@@ -4,6 +4,7 @@ They are made of results/ while the site is built, so no pull request has to bri
 them, of runs that are no race, no soak and no comparison of versions.
 """
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,7 +45,8 @@ def made(results: Path = ROOT / "results") -> dict[str, str]:
 
 
 def _on_site(page: str) -> str:
-    return page.replace('href="../docs/limitations.md"', 'href="../limitations/"')
+    """Make a link of each page of the manual that a page of results names by its command."""
+    return re.sub(r"<code>kerasbench docs ([a-z-]+)</code>", r'<a href="../\1/">\g<0></a>', page)
 
 
 def on_files(files: Any, config: Any) -> Any:

@@ -17,7 +17,7 @@ from kerasbench import __version__
 from kerasbench.cli.measuring import bisect, explain, fastest, run, soak, sweep, versus
 from kerasbench.cli.options import CommandGroup
 from kerasbench.cli.preparing import create, doctor, list_, new
-from kerasbench.cli.reading import compare, contribute, history, report
+from kerasbench.cli.reading import compare, contribute, docs, history, report
 from kerasbench.errors import (
     EXIT_INTERNAL,
     EXIT_INTERRUPTED,
@@ -42,6 +42,7 @@ app = CommandGroup(
         "Measure": [run, sweep, explain, versus, bisect, fastest, soak],
         "Read results": [report, compare, history, contribute],
         "Prepare": [list_, new, doctor, environments],
+        "Learn": [docs],
     },
     help="Which Keras 3 backend is fastest for a model on this machine? Measure it.\n\n"
     "Scenarios and options without a command are those of `run`: `kerasbench mnist_dense --quick` is `kerasbench run "

@@ -38,6 +38,8 @@ history     kerasbench history results --plot ratios.svg  # did a ratio change o
 history     kerasbench history results --csv  # for a tool that looks for change points
 contribute  kerasbench contribute results/2026-11-27T124259.json  # in a clone of the repository
 contribute  kerasbench contribute mine.json --clone ../kerasbench --with-scenarios  # with the names of your models
+docs        kerasbench docs  # all pages
+docs        kerasbench docs limitations  # one of them
 doctor      kerasbench doctor  # every backend
 doctor      kerasbench doctor --backend torch --json  # one backend, for a script
 list        kerasbench list  # a table of all suites

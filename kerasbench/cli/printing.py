@@ -1,5 +1,6 @@
 """What commands print: a page, or JSON in its place; scenarios; what a doctor finds."""
 
+import sys
 from collections.abc import Sequence
 from itertools import chain
 from typing import TYPE_CHECKING
@@ -22,6 +23,18 @@ def show(shown: "Shown", as_json: bool) -> None:
     from kerasbench.report.console import print_page
 
     print_page(shown.page)
+
+
+def show_markdown(text: str) -> None:
+    """Print a page of the manual, drawn for a terminal; as it is written where it is piped."""
+    if not sys.stdout.isatty():
+        print_document(text)
+        return
+    from rich.console import Console
+    from rich.markdown import Markdown
+
+    # Links lead to other pages of the manual, whose names a reader types: no terminal can open them.
+    Console().print(Markdown(text, hyperlinks=False))
 
 
 def print_json(data: object, ensure_ascii: bool = True) -> None:

@@ -159,6 +159,22 @@ def history(folder: Path, over: str | None, as_csv: bool, plot: Path | None, as_
     return EXIT_OK
 
 
+@command("docs", Argument("page", "[PAGE]", "The name of a page. Default: list all pages.", default=""))
+def docs(page: str) -> int:
+    """Show a page of the manual, such as limitations, or list its pages."""
+    from kerasbench.cli.printing import show_markdown
+    from kerasbench.pages import manual
+
+    if page:
+        show_markdown(manual.read(page))
+        return EXIT_OK
+    titles = manual.titles()
+    for name, title in titles.items():
+        print(f"{name:{max(map(len, titles))}}  {title}")
+    print("\nkerasbench docs limitations  # shows one of them")
+    return EXIT_OK
+
+
 CLONE = "A clone of the repository of kerasbench. Default: the current folder."
 WITH_SCENARIOS = "Keep names and descriptions of your own scenarios. Without it they are called own-3fa2c1."
 

@@ -32,7 +32,10 @@ from kerasbench.text import MADE, blanked
 
 INDEX = "README.md"
 CHART = ".svg"  # of the file with a page's chart
-MARKER = re.compile(r"(<!-- tables of (\S+\.json(?: \S+\.json)*): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL)
+# Of result files, or of a machine by the name of its charts: results/amd-epyc-35a7c9.
+MARKER = re.compile(
+    r"(<!-- tables of (\S+\.json(?: \S+\.json)*|\S+-[0-9a-f]{6}): ([a-z_, ]+) -->\n)(.*?)(<!-- /tables -->)", re.DOTALL
+)
 Inspect = Callable[[Path, Run], None]  # gets each file that is read, once
 EXPLANATION = (
     "Each line links to one run: a plain run before an explanation, default settings before others, then the newest. "
@@ -100,13 +103,14 @@ def made_from(places: Sequence[Path], tell: Tell = refuse_damaged, inspect: Insp
     for place in places:
         if place.suffix != ".md":
             pages |= _of_data(place, tell, inspect)
-    return pages | {place: quoted(place) for place in places if place.suffix == ".md"}
+    of_machine = cache(findings_of)  # a folder is read once for all pages
+    return pages | {place: quoted(place, of_machine) for place in places if place.suffix == ".md"}
 
 
 def _of_data(place: Path, tell: Tell, inspect: Inspect | None) -> dict[Path, str]:
     pages: dict[Path, str] = {}
     machines: dict[object, _MachineIndex] = {}
-    parts = ["# Results by machine", EXPLANATION]
+    parts = ["# Runs by machine", EXPLANATION]
 
     # One run at a time, and one machine: a hundred long runs at once would not fit into memory.
     def drawn(of_machine: Iterable[tuple[Path, Run]]) -> Iterator[Run]:
@@ -189,7 +193,16 @@ def write(pages: dict[Path, str]) -> list[Path]:
     return changed
 
 
-def quoted(file: Path) -> str:
+def findings_of(folder: Path, name: str) -> Findings:
+    """Return what the plain runs of a folder say of the machine whose charts have this name, as its index does."""
+    of_name = (record for _, record in among([folder]) if slug(record.machine) == name)
+    merged = merge_by_machine(run for record in of_name for run in plain(record))
+    if not merged:
+        raise UsageError(f"{folder}: no plain run is of {name}, which is a machine by the name of its charts")
+    return Findings.of(merged[0])
+
+
+def quoted(file: Path, of_machine: Callable[[Path, str], Findings] = findings_of) -> str:
     """Return a markdown page with its quotations updated. Paths in markers count from the page's project."""
     try:
         text = _read(file)
@@ -200,6 +213,10 @@ def quoted(file: Path) -> str:
 
     @cache
     def findings(data: str) -> Findings:
+        if not data.endswith(".json"):
+            folder, _, name = data.rpartition("/")
+            near, above = file.parent / folder, file.parent.parent / folder
+            return of_machine(above if above.is_dir() and not near.is_dir() else near, name)
         places = ((file.parent / name, file.parent.parent / name) for name in data.split())
         chosen = [above if above.is_file() and not near.is_file() else near for near, above in places]
         return Findings.of(merge(list(map(load, chosen))))

@@ -1,5 +1,7 @@
 """HTML that needs no network and escapes all text: a file of one or more machines, and what a notebook shows."""
 
+import json
+import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
@@ -10,20 +12,36 @@ from kerasbench.modes import known
 from kerasbench.pages import page
 from kerasbench.pages.several import side_by_side
 from kerasbench.report import svg
-from kerasbench.report.sections import EMPTY, Cell, Link, Page, Section, Strong, Table, Typed, Words, inlines, number
+from kerasbench.report.kinds import KINDS
+from kerasbench.report.sections import EMPTY, Cell, Page, Section, Strong, Table, Typed, Words, inlines, number
 from kerasbench.report.svg import asset, escaped
-from kerasbench.report.words import SPELLED, multiple, names, three_digits
+from kerasbench.report.words import MANUAL, SPELLED, multiple, names, three_digits
 from kerasbench.text import blanked, label
 
 POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 )
 
+READING = Typed(f"{MANUAL.text} reading-results")
 NUMBER = ' class="number"'
+INTERVAL = re.compile(r"\([0-9.,]+–[0-9.,]+\)")  # which stays in one line where its cell breaks
 LONG_CELL = 40  # characters: only a cell with more breaks into lines, or a phone would show a word a line
 LINES = 15  # of ``repr``: more would push what was before them off the screen
 NOTHING = "Nothing was measured."
 TINTS = (1.03, 1.5, 3.0, 8.0)  # times the fastest: from each on a cell is darker
+SHADES = (
+    '<p class="notes">Shade: how many times as long as the fastest of its row: '
+    + ", ".join(f'<span class="shade tint{tint}">from {multiple(least)}</span>' for tint, least in enumerate(TINTS, 1))
+    + ".</p>"
+)
+MADE_BY: tuple[Words, ...] = (
+    [
+        "Made by ",
+        Strong("kerasbench"),
+        ", which measures a Keras 3 model on JAX, TensorFlow and PyTorch, side by side on one machine.",
+    ],
+    ["Where it is installed, ", MANUAL, " lists its manual, and ", READING, " shows how to read this page."],
+)
 
 
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
@@ -40,10 +58,12 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
             f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">',
             '<meta name="viewport" content="width=device-width, initial-scale=1">',
             '<meta name="color-scheme" content="light dark">',
-            f"<title>{title}</title>\n<style>{asset('page.css')}{asset('chart.css')}</style>\n</head>\n<body>\n<main>",
-            f"<header><h1>{title}</h1></header>",
+            f"<title>{title}{'' if several else ' – kerasbench'}</title>",
+            f"<style>{asset('page.css')}{asset('chart.css')}</style>\n</head>\n<body>\n<main>",
+            f'<header><p class="notes">kerasbench</p><h1>{title}</h1></header>',
             _controls(machines),
             *parts,
+            f"<footer>{''.join(f'<p>{_words(words)}</p>' for words in MADE_BY)}</footer>",
             f"</main>\n<script>{asset('page.js')}</script>\n</body>\n</html>\n",
         ]
     )
@@ -51,18 +71,21 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
 
 def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
     """Return what filters the page; hidden until the script runs, without which it would do nothing."""
-    boxes = ""
+    boxes, rows = "", [row for _, findings in machines for row in findings.summary.rows]
+    kinds = {row.name: KINDS.get(row.scenario.kind, KINDS["other"]) for row in rows}
+    offered = "".join(f'<option value="{escaped(kind)}"></option>' for kind in dict.fromkeys(kinds.values()))
     for backend in sorted({column.backend for _, findings in machines for column in findings.summary.columns}):
         name = escaped(SPELLED.get(backend, backend))
         boxes += f'<label><input type="checkbox" name="backend" value="{escaped(backend)}" '
         boxes += f'data-name="{name}" checked> {name}</label>'
     return "\n".join(
         [
-            '<form class="controls" aria-label="What is shown" hidden>',
-            '<label>Workload <input type="search" name="scenario" placeholder="part of a name"></label>',
+            f'<form class="controls" aria-label="What is shown" data-kinds="{escaped(json.dumps(kinds))}" hidden>',
+            '<label>Workload <input type="search" name="scenario" list="kinds" placeholder="name or kind"></label>',
+            f'<datalist id="kinds">{offered}</datalist>',
             f'<div role="group" aria-label="Backends">{boxes}</div>',
-            '<button type="button" name="details" aria-pressed="false">Open all details</button>',
-            '<button type="button" name="theme" aria-pressed="false">Dark</button>',
+            '<button type="button" name="details">Open all details</button>',
+            '<button type="button" name="theme">Dark colours</button>',
             '<output name="told" aria-live="polite"></output>',
             "</form>",
         ]
@@ -128,6 +151,8 @@ def _body(part: Section, place: str, as_image: bool) -> Iterator[str]:
         # A box that scrolls by itself, also by the keyboard.
         box = f'<div class="scroll" role="region" tabindex="0" aria-labelledby="{place}">'
         yield f"{box}{_table(part.table)}</div>"
+        if any(_tint(cell) for row in part.table.rows for cell in row):
+            yield SHADES
     yield from (f'<p class="notes">{_words(note)}</p>' for note in part.notes)
     if part.lines:
         lines = "\n".join(f"<li>{_words(line)}</li>" for line in part.lines)
@@ -144,30 +169,39 @@ def _words(words: Words) -> str:
                 html += f"<code>{escaped(text)}</code>"
             case Strong(text):
                 html += f"<strong>{escaped(text)}</strong>"
-            case Link(text, target):
-                html += f'<a href="{escaped(target)}">{escaped(text)}</a>'
             case str():
                 html += " " * part[:1].isspace() + escaped(part) + " " * part[-1:].isspace()
     return html
 
 
+def _tint(cell: Cell) -> int:
+    return 0 if cell.ratio is None else sum(cell.ratio >= least for least in TINTS)
+
+
 def _table(table: Table) -> str:
     numeric = [table.is_numeric(index) for index in range(len(table.columns))]
+    by_ratio = [any(row[index].ratio is not None for row in table.rows) for index in range(len(table.columns))]
     heads = ""
     for name, is_number in zip(table.columns, numeric, strict=True):
         heads += f'<th scope="col"{NUMBER if is_number else ""}>{escaped(name)}</th>'
-    rows = [_row(cells, numeric) for cells in table.rows]
+    rows = [_row(cells, numeric, by_ratio) for cells in table.rows]
     return "\n".join(["<table>", f"<thead><tr>{heads}</tr></thead>", "<tbody>", *rows, "</tbody></table>"])
 
 
-def _row(cells: Sequence[Cell], numeric: Sequence[bool]) -> str:
-    """Return a row, whose first cell is its heading. The script sorts by ``data-value``."""
-    row = ""
+def _row(cells: Sequence[Cell], numeric: Sequence[bool], by_ratio: Sequence[bool]) -> str:
+    """Return a row, whose first cell is its heading. The script sorts by ``data-value``: the ratio, where one is shown.
+
+    ``data-first``: of the cell that the ratios of its row are relative to, what it shows.
+    """
+    row, compared = "", sum(cell.ratio is not None for cell in cells) > 1
     for index, (cell, is_number) in enumerate(zip(cells, numeric, strict=True)):
         tag = "em" if cell.failed else "strong" if cell.strong else ""
-        text = cell.marked(f"<{tag}>{escaped(cell.text)}</{tag}>" if tag else escaped(cell.text))
-        key = "" if cell.value is None else f' data-value="{float(cell.value)!r}"'
-        tint = sum(cell.ratio >= least for least in TINTS) if cell.ratio is not None else 0
+        text = INTERVAL.sub(r"<span>\g<0></span>", escaped(cell.text)) if is_number else escaped(cell.text)
+        text = cell.marked(f"<{tag}>{text}</{tag}>" if tag else text)
+        value = cell.ratio if by_ratio[index] else cell.value
+        key = "" if value is None else f' data-value="{float(value)!r}"'
+        key += f' data-first="{escaped(cell.text)}"' if compared and cell.ratio == 1 else ""
+        tint = _tint(cell)
         is_long = len(cell.text) >= LONG_CELL and not is_number
         classes = ["number"] * is_number + [f"tint{tint}"] * (tint > 0) + ["long"] * is_long
         looks = f' class="{" ".join(classes)}"' if classes else ""

@@ -19,7 +19,8 @@ PACKAGES = ("keras", "jax", "tensorflow", "torch", "python")  # whose versions s
 @cache
 def quotable() -> dict[str, Builder]:
     """Return what README and docs quote by name, ``<!-- tables of results/x.json: answer -->``."""
-    return {name: build for mode in known.MODES for name, build in known.teller(mode.name).quoted.items()}
+    quoted = (known.teller(mode.name).quoted for mode in known.MODES)
+    return {name: build for builders in quoted for name, build in builders.items()} | {"machine": machine}
 
 
 def whole(findings: Findings) -> Page:
@@ -37,6 +38,10 @@ def whole(findings: Findings) -> Page:
     others += filter(None, [details.failures(findings), to_know, after, warnings.more(cautions), apart])
     others += (part for teller in tellers for part in teller.details(findings))
     return Page(known.title(findings), [first, *others, details.how(findings)])
+
+
+def machine(findings: Findings) -> Section:
+    return Section("", intro=head(findings))
 
 
 def head(findings: Findings) -> list[Words]:

@@ -211,7 +211,7 @@ def kinds(findings: Findings) -> Section | None:
                 piece = Piece(statistics.geometric_mean(ratios), seen[column])
                 tip = f"{kind}, {name}: {spans[-1].text}, {count(len(ratios), 'workload')}"
                 dots.append(Bar("", "", [piece], column.backend, tip=tip))
-        rows.append([Cell(kind), Cell(str(len(ranked)), len(ranked)), Cell(", ".join(fastest)), *spans])
+        rows.append([Cell(f"{kind} ({len(ranked)})"), Cell(", ".join(fastest)), *spans])
         lines.append((f"{kind} ({len(ranked)})", dots))
     title = "By kind of model"
     what = timed_in(row for row, _ in compared(summary))
@@ -219,7 +219,7 @@ def kinds(findings: Findings) -> Section | None:
     caption += f" Geometric means over workloads. {charts.where(findings.record)}."
     legend = [(name, seen[column]) for column, name in called.items()]
     chart = DotChart(title, caption, [("", lines)], legend) if len(lines) > 1 else None
-    headers = ["kind of model", "workloads", "fastest", *(f"{name} takes" for name in called.values())]
+    headers = ["kind of model (workloads)", "fastest", *(f"{name} takes" for name in called.values())]
     return Section(title, chart=chart, table=Table(headers, rows)) if rows else None
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from tabulate import tabulate
 
-from kerasbench.report.sections import Inline, Link, Page, Section, Strong, Table, Typed, Words, inlines
+from kerasbench.report.sections import Inline, Page, Section, Strong, Table, Typed, Words, inlines
 from kerasbench.text import one_line
 
 # Inside a word an underscore is none. A brace begins attributes on the site, and addresses become links on GitHub.
@@ -72,8 +72,6 @@ def _inline(part: Inline, escaped: Callable[[str], str]) -> str:
             return f"`{one_line(text).replace('`', chr(39))}`"
         case Strong(text):
             return f"**{escape(text)}**"
-        case Link(text, target):
-            return f"[{escape(text)}]({quote(target, safe='/:#.')})"
     leading, trailing = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
     return f"{leading and ' '}{escaped(part)}{trailing and ' '}" if part.strip() else " "
 

@@ -27,13 +27,7 @@ class Strong:
     text: str
 
 
-@dataclass(frozen=True)
-class Link:
-    text: str
-    target: str
-
-
-Inline = str | Typed | Strong | Link
+Inline = str | Typed | Strong
 Words = str | Sequence[Inline]  # a sentence or a paragraph
 
 

@@ -40,6 +40,7 @@ class Part(NamedTuple):
     label: str  # the workload that it is about, if it is about one
     height: float
     shapes: Sequence[str]
+    kind: str = ""  # of models: it is the heading of the parts that follow
 
 
 @dataclass(frozen=True)
@@ -56,12 +57,13 @@ class Picture:
 def figure(chart: sections.Chart) -> str:
     """Return a chart as an element of the HTML page, whose heading is its title."""
     lines = ['<figure class="chart">', f"<figcaption>{escaped(chart.caption)}</figcaption>"]
+    # One image, however many parts can be filtered: who hears the page has its numbers in the table below.
+    lines.append(f'<div role="img" aria-label="{escaped(chart.title)}">')
     for part in _parts(chart):
         scenario = f' data-scenario="{escaped(part.label)}"' if part.label else ""
-        label = escaped(f"{part.label}: {chart.title}" if part.label else chart.title)
-        box = f'viewBox="0 0 {WIDTH} {part.height:g}" role="img" aria-label="{label}"'
-        lines.append(f"<svg {box}{scenario}>{''.join(part.shapes)}</svg>")
-    return "\n".join([*lines, "</figure>"])
+        scenario += f' data-kind="{escaped(part.kind)}"' if part.kind else ""
+        lines.append(f'<svg viewBox="0 0 {WIDTH} {part.height:g}"{scenario}>{"".join(part.shapes)}</svg>')
+    return "\n".join([*lines, "</div>", "</figure>"])
 
 
 def file(chart: sections.Chart) -> str:
@@ -146,7 +148,7 @@ def _dot_parts(chart: sections.DotChart) -> Iterator[Part]:
     yield _legend(chart.names, axis.begin)
     for kind, groups in chart.kinds:
         if kind:
-            yield Part("", ROW, [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid)])
+            yield Part("", ROW, [_text(0, BASELINE + 2, kind, "strong"), *_grid(grid)], kind)
         yield from (_dots(label, dots, axis, grid) for label, dots in groups)
     yield Part("", ROW, [_text(x, BASELINE, f"{number(tick)}×", "soft middle") for tick, x in grid])
 

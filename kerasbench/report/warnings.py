@@ -8,7 +8,7 @@ from kerasbench.analysis.warnings import Concern, programs_in
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column
 from kerasbench.report.kinds import grouped
-from kerasbench.report.sections import Inline, Link, Section, Strong, Typed, Words, mark
+from kerasbench.report.sections import Inline, Section, Strong, Typed, Words, mark
 from kerasbench.report.words import LIMITATIONS, Names, listed, multiple, names, percent, span
 from kerasbench.text import count
 
@@ -53,7 +53,7 @@ def cautions(findings: Findings) -> tuple[list[Words], Marks]:
 def section(cautions: Sequence[Words], advice: Sequence[Words], end: Words) -> Section:
     """Return the list above the fold. ``advice``: what a mode itself has to say before its answer is used."""
     here = "They hold for this machine in this session; another machine has other ratios: "
-    limits: Words = [here, Link("Limitations", LIMITATIONS), "."]
+    limits: Words = [here, LIMITATIONS, "."]
     return Section(TITLE, lines=[*advice, *cautions[:MOST], limits], end=end)
 
 

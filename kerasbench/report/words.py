@@ -11,13 +11,15 @@ from kerasbench.analysis.names import Names as Names  # noqa: PLC0414 - said wit
 from kerasbench.analysis.names import name_of
 from kerasbench.analysis.names import names as names  # noqa: PLC0414 - said with words
 from kerasbench.protocol.columns import Axis, CaseKey
+from kerasbench.report.sections import Typed
 from kerasbench.text import count, label
 
 DIGITS = 3
 WHOLE_FASTER = 4.75  # from here on it is said in a whole number
 LEAST_FASTER = 1.1  # times as fast: less is seen as well the other way round
 WHOLE_BATCH = 100  # from here on a crossover is given to the sample
-LIMITATIONS = "../docs/limitations.md"  # seen from a folder of results in a checkout; the site has no address yet
+MANUAL = Typed("kerasbench docs")  # no address: it holds in a checkout, for a wheel, and wherever a page is sent
+LIMITATIONS = Typed(f"{MANUAL.text} limitations")
 
 
 def three_digits(value: float) -> str:

@@ -19,6 +19,14 @@ def test_list_shows_every_builtin_scenario(shell: Shell) -> None:
     assert "resnet8" in table and "iris_mlp" not in table
 
 
+def test_a_page_of_the_manual_is_shown_by_its_name_wherever_kerasbench_is_installed(shell: Shell) -> None:
+    pages = dict(line.split("  ", 1) for line in shell.out("docs").splitlines() if line and "#" not in line)
+    assert {name.strip(): title.strip() for name, title in pages.items()}["limitations"] == "Limitations"
+    text = shell.out("docs", "limitations")
+    assert text.startswith("# Limitations\n") and text == shell.out("docs", "docs/limitations.md")
+    assert "unknown page of the manual 'limits'; did you mean 'limitations'?" in shell.refused("docs", "limits")
+
+
 @pytest.mark.parametrize(("steps_ms", "code"), [((3.0, 3.01, 2.99), 3), ((1.0, 1.01, 0.99), 0)])
 def test_compare_fails_on_a_regression_only_if_asked_to(shell: Shell, steps_ms: tuple[float, ...], code: int) -> None:
     stored_by_turns(Path("old"), 1, 2.0, 2.01, 1.99)

@@ -8,7 +8,7 @@ from kerasbench.contributing import missing
 from kerasbench.protocol.columns import Device
 from tests import made
 
-PUBLISHED = """# Results by machine
+PUBLISHED = """# Runs by machine
 
 ## AMD EPYC, 2 logical CPUs, 24 GiB, machine m1
 

@@ -145,6 +145,29 @@ def test_a_quotation_is_made_anew_in_place_and_nothing_else_is_touched(page: Pat
     assert write(made_from([page])) == []
 
 
+def test_a_machine_is_quoted_as_its_index_has_it_from_all_of_its_plain_runs(page: Path) -> None:
+    folder = page.parent / "results"
+    trials = [
+        made.in_block(1, made.measurement(step_ms), backend=backend, name=name)
+        for name in ("conv", "lost")
+        for backend, step_ms in (("jax", 1.0), ("torch", 2.0))
+    ]
+    record = made.record(*trials)
+    conv = dataclasses.replace(record.scenarios[0].description, kind="cnn")  # another kind than the other one
+    scenarios = [dataclasses.replace(record.scenarios[0], description=conv), *record.scenarios[1:]]
+    newer = made.changed(record, scenarios=scenarios, started="2026-01-09T00:00:00Z")
+    made.stored(folder, newer)
+    made.stored(folder, made.changed(newer, machine=OTHER, started="2026-01-10T00:00:00Z"))
+    page.write_text(QUOTING.replace("x.json: answer, starting", f"{slug(made.MACHINE)}: machine, kinds"))
+    pages = made_from(default_places(page.parent))
+    table = [line for line in pages[page].splitlines() if line.startswith("|")]
+    assert "2 runs, the last of 2026-01-09" in pages[page] and "image CNNs (1)" in table[2]
+    assert set(table) <= set(pages[folder / INDEX].splitlines())
+    page.write_text(QUOTING.replace("x.json", "chip-12-abcdef"))
+    with pytest.raises(UsageError, match="no plain run is of chip-12-abcdef"):
+        made_from([page])
+
+
 def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
     page.write_text(QUOTING.replace("answer,", "answers,"))
     with pytest.raises(UsageError, match=r"a marker names 'answers'; there are: .*answer, kinds, "):

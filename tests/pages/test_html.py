@@ -35,6 +35,17 @@ def test_nothing_is_fetched_and_the_policy_forbids_it() -> None:
     assert policy.startswith("default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline';")
 
 
+def test_a_page_that_is_sent_says_what_made_it_and_how_to_read_it() -> None:
+    text = Page(html.document([("here", summary())])).text
+    assert "Made by kerasbench," in text and "kerasbench docs reading-results shows how to read this page" in text
+    assert "another machine has other ratios: kerasbench docs limitations." in text
+
+
+def test_a_chart_is_one_image_whatever_parts_it_has() -> None:
+    page = Page(html.document([("here", summary())]))
+    assert page.tags.count("figure") == page.values("role").count("img") == 1 < page.tags.count("svg")
+
+
 def test_links_and_labels_lead_to_what_is_there_once() -> None:
     page = Page(html.document([("first", summary()), ("second", summary())]))
     places = page.values("id")

@@ -57,7 +57,6 @@ def tables(folder: Path) -> str:
     """Return the tables of the one result file in a folder, or why there are none."""
     import kerasbench
     from kerasbench.errors import KerasbenchError
-    from kerasbench.report.words import LIMITATIONS
     from kerasbench.results.store import STAMP
 
     # By the whole name: it may be in a message, and a line break in it would begin a command in the log.
@@ -76,7 +75,6 @@ def tables(folder: Path) -> str:
         from kerasbench.report.markdown import escape
 
         text = f"The result file cannot be read: {escape(str(error))}"
-    text = text.replace(f"[Limitations]({LIMITATIONS})", "docs/limitations.md of kerasbench")
     parts = CODE.split(text)
     text = "".join(part if index % 2 else LINKS.sub(rf"\g<0>{BLANK}", part) for index, part in enumerate(parts))
     if len(text) > MOST_CHARACTERS:  # last: what is escaped is longer

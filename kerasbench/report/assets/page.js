@@ -1,12 +1,16 @@
 "use strict";
 const all = (selector, root = document) => [...root.querySelectorAll(selector)];
 
+const words = (cell) => cell.dataset.words ?? cell.textContent;  // as the page was written, without what is added here
+const bare = (name) => name.replace(/ (?:batch|width)=\S+| \u2020/g, "");
+
 // A click sorts upwards, the next downwards, the third restores the order of the page. Cells without a number are last.
+// A column of ratios is sorted by them: the fastest, whose time is shown, is 1.
 function sortable(table) {
   const body = table.tBodies[0], original = [...body.rows], heads = [...table.tHead.rows[0].cells];
   const compare = (a, b) => {
     if (a.dataset.value === undefined || b.dataset.value === undefined)
-      return a.textContent.localeCompare(b.textContent, "en", { numeric: true });
+      return words(a).localeCompare(words(b), "en", { numeric: true });
     return a.dataset.value - b.dataset.value;
   };
   const sort = (head, index) => {
@@ -32,17 +36,24 @@ function sortable(table) {
   });
 }
 
-// Charts, rows of tables whose first column is the workload, and sentences ("dense on JAX: ...") are filtered by the
-// workload. Bars, dots, lines, columns and rows of a configuration are filtered by its backend, whose name is the first
+// Charts and rows of tables whose first column is the workload are filtered by it and by the kind of its model. Bars, dots, lines, columns and rows of a configuration are filtered by its backend, whose name is the first
 // word of the configuration's ("JAX, 1 thread"; on a page of several machines "Chip 9: JAX").
 function filter(form) {
   const wanted = form.elements.scenario.value.trim().toLowerCase();
   const boxes = all("[name=backend]", form), away = boxes.filter((box) => !box.checked);
   const hidden = new Set(away.map((box) => box.value)), named = new Set(away.map((box) => box.dataset.name));
   const isUnwanted = (text) => named.has(text.split(": ").pop().trim().split(/[\s,]/)[0]);
-  const isWanted = (name) => name.replace(" \u2020", "").toLowerCase().includes(wanted);
+  const kinds = JSON.parse(form.dataset.kinds);
+  const isWanted = (name) => [name.replace(" \u2020", ""), kinds[bare(name)] ?? ""]
+    .some((text) => text.toLowerCase().includes(wanted));
   const charts = all("[data-scenario]"), known = charts.map((chart) => chart.dataset.scenario);
   for (const chart of charts) chart.toggleAttribute("hidden", !isWanted(chart.dataset.scenario));
+  for (const heading of all("[data-kind]")) {
+    let isEmpty = true;
+    for (let next = heading.nextElementSibling; next?.dataset.scenario; next = next.nextElementSibling)
+      isEmpty &&= next.hasAttribute("hidden");
+    heading.toggleAttribute("hidden", isEmpty);
+  }
   for (const part of all("[data-backend]")) part.toggleAttribute("hidden", hidden.has(part.dataset.backend));
   for (const table of all("table")) {
     const heads = [...table.tHead.rows[0].cells], names = heads.map((head) => head.textContent.trim());
@@ -51,15 +62,28 @@ function filter(form) {
     heads.forEach((head, index) => { head.hidden = gone[index]; });
     for (const row of table.tBodies[0].rows) {
       [...row.cells].forEach((cell, index) => { cell.hidden = gone[index]; });
-      const workload = names[0] === "workload" ? row.cells[0].textContent : undefined;
+      const workload = names[0] === "workload" ? words(row.cells[0]) : undefined;
       if (workload) known.push(workload);
       row.hidden = (workload && !isWanted(workload)) || (column >= 0 && isUnwanted(row.cells[column].textContent));
+      relate(row, names);
     }
   }
-  const models = new Set(known.map((name) => name.replace(/ (?:batch|width)=\S+| \u2020/g, "")));
+  const models = new Set(known.map(bare));
   const shown = [...models].filter(isWanted).length;
+  const stays = away.length ? "; ratios stay relative to the fastest of all" : "";
   form.elements.namedItem("told").value = wanted || away.length
-    ? `${shown} of ${models.size} workloads, ${boxes.length - away.length} of ${boxes.length} backends` : "";
+    ? `${shown} of ${models.size} workloads, ${boxes.length - away.length} of ${boxes.length} backends${stays}` : "";
+}
+
+// Where the fastest of a row is hidden, the row says what its ratios are relative to.
+function relate(row, names) {
+  const first = row.querySelector("[data-first]"), heading = row.cells[0];
+  row.querySelector("small")?.remove();
+  if (!first?.hidden) return;
+  const note = document.createElement("small");
+  note.textContent = ` relative to ${names[first.cellIndex]}: ${first.dataset.first}`;
+  heading.dataset.words ??= heading.textContent;
+  heading.append(note);
 }
 
 // The filter is in the address, "#?workload=cnn&without=torch", so that it can be sent.
@@ -96,7 +120,7 @@ function themed(button) {
   const root = document.documentElement;
   const system = matchMedia("(prefers-color-scheme: dark)");
   const isDark = () => root.dataset.theme ? root.dataset.theme === "dark" : system.matches;
-  const show = () => button.setAttribute("aria-pressed", isDark());
+  const show = () => { button.textContent = isDark() ? "Light colours" : "Dark colours"; };
   const known = remembered("theme");
   if (known === "light" || known === "dark") root.dataset.theme = known;
   button.addEventListener("click", () => {
@@ -110,11 +134,15 @@ function themed(button) {
 
 function opening(button) {
   const folded = () => all("main > details");
+  const show = () => {
+    button.textContent = folded().every((one) => one.open) ? "Close all details" : "Open all details";
+  };
   button.hidden = !folded().length;
+  for (const one of folded()) one.addEventListener("toggle", show);
   button.addEventListener("click", () => {
-    const open = button.getAttribute("aria-pressed") !== "true";
+    const open = folded().some((one) => !one.open);
     for (const one of folded()) one.open = open;
-    button.setAttribute("aria-pressed", open);
+    show();
   });
   let closed = [];
   addEventListener("beforeprint", () => {
