@@ -211,7 +211,7 @@ def _alone(name: str) -> AbstractContextManager[object]:
         place.mkdir(parents=True, exist_ok=True)
         return FileLock(place / re.sub(r"[^\w.@-]", "_", name)).acquire(timeout=0)
     except Timeout:
-        raise ResultsError("another command here has it measure for the same --results: wait until that ends") from None
+        raise ResultsError("another command here measures there for the same --results: wait until it ends") from None
     except (OSError, NotImplementedError):  # a file system without locks
         return nullcontext()
 

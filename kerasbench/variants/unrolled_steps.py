@@ -19,7 +19,7 @@ def has_short_steps(workload: WorkloadDescription) -> bool:
 
 class UnrolledSteps(Variant[int]):
     name = "unrolled_steps"
-    metavar, help = "N", "Of the steps in one execution, how many TensorFlow unrolls. Default: 1, which is a loop."
+    metavar, help = "N", "How many steps of one execution TensorFlow unrolls. Default: 1, which is a loop."
     tried, crossed, trains = True, True, True
 
     def said(self, value: int, backend: str) -> str:
