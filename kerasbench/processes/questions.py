@@ -87,11 +87,16 @@ def inventory(python: str, on_tick: Tick = lambda: None) -> Inventory | Failure:
 
 
 def describe(
-    files: Sequence[str], python: str, backend: str | None, kept: Mapping[str, str], model_config: requests.ModelConfig
+    files: Sequence[str],
+    python: str,
+    backend: str | None,
+    kept: Mapping[str, str],
+    model_config: requests.ModelConfig,
+    bare: bool = False,
 ) -> list[Description] | Failure:
-    """``backend`` is for files that use keras at their top."""
+    """``backend`` is for files that use keras at their top; those fail as UNAVAILABLE if ``bare``: without Keras."""
     variables = backends.get(backend).ALWAYS if backend else {}
-    request = requests.DescribeRequest(list(files), model_config)
+    request = requests.DescribeRequest(list(files), model_config, bare)
     return _ask(python, request, variables, lambda answer: answer.descriptions, kept)
 
 

@@ -2,6 +2,7 @@
 
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from kerasbench import backends, variants
 from kerasbench.private import LostNameError
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
-from kerasbench.protocol.messages import TrialFailure
+from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, LookRequest
 from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker.failure import failure_of, one_line, refuse_other_frameworks
@@ -33,8 +34,22 @@ class DeferredModule(ModuleType):
         return getattr(importlib.import_module(self.__name__), attribute)
 
 
+class WithheldModule(ModuleType):
+    """Stands for a package that is not imported, and notes whether anything of it was used."""
+
+    was_used = False
+
+    def __getattr__(self, attribute: str) -> Any:
+        if not attribute.startswith("__") or attribute == "__path__":
+            self.was_used = True
+        raise AttributeError(attribute)
+
+
 def describe_each(request: DescribeRequest) -> list[Description]:
-    sys.modules["keras"] = DeferredModule("keras")
+    keras = WithheldModule("keras") if request.bare else DeferredModule("keras")
+    sys.modules["keras"] = keras
+    if request.bare:
+        refuse_other_frameworks()
     descriptions = []
     for file in request.files:
         try:
@@ -52,7 +67,10 @@ def describe_each(request: DescribeRequest) -> list[Description]:
                 workloads=[_workload(scenario, workload) for workload in scenario.workloads],
             )
         except Exception as error:
-            raise TrialFailure(failure_of(error, PHASE, file)) from error
+            failure = failure_of(error, PHASE, file)
+            if request.bare and (isinstance(error, ImportError) or getattr(keras, "was_used", False)):
+                failure = replace(failure, code=Code.UNAVAILABLE)
+            raise TrialFailure(failure) from error
         descriptions.append(description)
     return descriptions
 
