@@ -14,10 +14,10 @@ from kerasbench.modes import known
 from kerasbench.modes.versus import bisect as searches
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 from kerasbench.pages import series, several
-from kerasbench.plan import live
+from kerasbench.plan import catalog, live
 from kerasbench.report.words import times
 from kerasbench.results import store
-from kerasbench.results.run import Run
+from kerasbench.results.run import Run, RunConfig
 from kerasbench.returns import Bisected, Compared, Explained, Fastest, Machines, Results, Soaked, Versions, kind_of
 from kerasbench.settings import Settings
 
@@ -139,6 +139,13 @@ def bisect(
         raise UsageError("bisect measures on this machine alone: leave out hosts and cluster")
     if len(named) < 2:
         raise UsageError("bisect takes two versions or more, such as 'keras==3.12.0' 'keras==3.15.0'")
+    pair = {"base": named[0], "head": named[-1]}
+    asked = commands.settings(
+        VERSUS, options, scenarios=live.named(scenarios), backends=backends, devices=devices, **pair
+    )
+    config = known.planner(VERSUS).configured(asked)
+    assert isinstance(config, RunConfig)
+    catalog.require_known(config.scenarios, config.model_config, config.suite)  # before an index is asked
     listed = sides.between(*named) if len(named) == 2 else named
     first: Contrast | None = None  # of the case that is followed from then on
 

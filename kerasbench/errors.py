@@ -15,6 +15,8 @@ import os
 import sys
 from collections.abc import Iterable
 
+from kerasbench.names import HINTS
+
 EXIT_OK = 0  # everything that was asked for was measured
 EXIT_FAILED = 1  # a case failed, or a check found something
 EXIT_USAGE = 2  # wrong usage, or something is amiss on this machine; click and most programs mean the same by it
@@ -63,8 +65,11 @@ def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
     import difflib
 
     names = list(known)
+    there = f"there are: {', '.join(names)}"
+    if hint := HINTS.get(what, {}).get(given.lower().partition(":")[0]):
+        return UsageError(f"unknown {what} {given!r}: {hint} ({there})")
     guess = "".join(f"; did you mean {name!r}?" for name in difflib.get_close_matches(given, names, n=1, cutoff=0.5))
-    return UsageError(f"unknown {what} {given!r}{guess} (there are: {', '.join(names)})")
+    return UsageError(f"unknown {what} {given!r}{guess} ({there})")
 
 
 def require_supported(platform: str = sys.platform) -> None:

@@ -23,3 +23,28 @@ LONG, WHAT, SCRIPT, MODEL, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS
     "Files",
     "For experts",
 )
+
+# What people call backends and devices elsewhere, and what to type here.
+HINTS = {
+    "backend": {
+        "tf": "TensorFlow is called tensorflow: --backend tensorflow",
+        "pytorch": "PyTorch is called torch: --backend torch",
+        "pt": "PyTorch is called torch: --backend torch",
+        "numpy": "Keras trains nothing on it: leave it out",
+        "openvino": "it measures exported models: --runtime openvino",
+        "onnxruntime": "it measures exported models: --runtime onnxruntime",
+        **dict.fromkeys(("cpu", "gpu"), "this is a device: say --device in place of --backend"),
+        **dict.fromkeys(("cuda", "rocm", "mps", "metal"), "this is a GPU, and no backend: --device gpu"),
+        "tpu": "kerasbench measures CPUs and GPUs, no TPUs",
+    },
+    "device": {
+        "cuda": "an NVIDIA GPU is called gpu: --device gpu",
+        "nvidia": "an NVIDIA GPU is called gpu: --device gpu",
+        "rocm": "an AMD GPU is called gpu: --device gpu",
+        "amd": "an AMD GPU is called gpu: --device gpu",
+        "mps": "the GPU of a Mac is called gpu: --device gpu",
+        "metal": "the GPU of a Mac is called gpu: --device gpu",
+        "tpu": "kerasbench measures CPUs and GPUs, no TPUs",
+        **dict.fromkeys(("tensorflow", "torch", "jax"), "this is a backend: say --backend in place of --device"),
+    },
+}

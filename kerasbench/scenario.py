@@ -29,19 +29,20 @@ MAX_NOTEBOOK_BYTES = 64 << 20  # which holds its pictures, too
 
 
 class ScenarioError(Exception):
-    """A scenario file that cannot be used. The message says what is wrong and what to do."""
+    """A scenario file that cannot be used: what is wrong, and what to do, which its message has both."""
 
-    remedy = "mend the scenario file; docs/your-model.md shows what it needs"
+    remedy = "correct this in the scenario file; docs/your-model.md has examples"
+
+    def __init__(self, cause: str, remedy: str = "") -> None:
+        super().__init__(f"{cause}: {remedy}" if remedy else cause)
+        self.cause = cause
+        self.remedy = remedy or type(self).remedy
 
 
 class ModelError(ScenarioError):
     """A saved model, or one by name, that cannot be used."""
 
     remedy = "docs/your-model.md says which models can be measured"
-
-    def __init__(self, message: str, remedy: str = "") -> None:
-        super().__init__(message)
-        self.remedy = remedy or type(self).remedy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -225,8 +226,10 @@ def load(file: Path) -> tuple[Scenario, ModuleType]:
     scenarios = [value for value in vars(module).values() if issubclass(type(value), Scenario)]
     if len(scenarios) != 1:
         rule = f"{file.name}: a scenario file has exactly one Scenario(...) at its top level, this one has "
-        advice = "To measure the model of a training script, save it, model.save('my.keras'), and name that file"
-        raise ScenarioError(f"{rule}{len(scenarios)}" if scenarios else f"{rule}none. {advice}")
+        if scenarios:
+            raise ScenarioError(f"{rule}{len(scenarios)}", "move the others to files of their own")
+        advice = "to measure the model of a training script, save it, model.save('my.keras'), and name that file"
+        raise ScenarioError(f"{rule}none", advice)
     return scenarios[0], module
 
 

@@ -99,7 +99,7 @@ def test_on_windows_there_is_one_sentence_that_names_the_way_out() -> None:
 
 @pytest.mark.parametrize(
     ("given", "guess"),
-    [("pytorch", "; did you mean 'torch'?"), ("tensrflow", "; did you mean 'tensorflow'?"), ("mxnet", "")],
+    [("toch", "; did you mean 'torch'?"), ("tensrflow", "; did you mean 'tensorflow'?"), ("mxnet", "")],
 )
 def test_a_name_that_means_nothing_is_answered_with_the_nearest_that_does(given: str, guess: str) -> None:
     error = unknown("backend", given, iter(["jax", "tensorflow", "torch"]))

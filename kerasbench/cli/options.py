@@ -1,6 +1,7 @@
 """Options of a shell, made of ``commands.py``; ``--help`` with options by purpose; what a shell completes."""
 
 import inspect
+import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any, get_args
@@ -173,6 +174,11 @@ class CommandGroup(ByPurpose, click.Group):
 
         from kerasbench.plan import catalog
 
+        if beside := catalog.models_beside(cmd_name):
+            raise UsageError(f"{cmd_name!r} is neither a command nor a scenario; there is {beside}")
+        if os.path.isdir(cmd_name):
+            what = "a folder: name a scenario file (.py) or a saved model (.keras) in it"
+            raise UsageError(f"{cmd_name!r} is neither a command nor a scenario; it is {what}")
         names = [*self.commands, *(file.stem for file in catalog.builtin_files())]
         nearest = difflib.get_close_matches(cmd_name, names, n=3)
         guess = f"; did you mean {' or '.join(nearest)}?" if nearest else ""

@@ -16,6 +16,7 @@ from kerasbench.names import CREATE, DOCTOR, ENVIRONMENTS, EXPERTS, SHOW, SUITES
 from kerasbench.text import columns_of, print_document, wrapped
 
 if TYPE_CHECKING:
+    from kerasbench.protocol.columns import Environment
     from kerasbench.settings import Settings
 
 
@@ -119,9 +120,15 @@ INTERPRETER = "Python that creates the environment. Default: the one that runs k
     Option("--with REQUIREMENT", ENVIRONMENTS, EXTRA, "extra", multiple=True),
     Option("--runtime NAME", ENVIRONMENTS, RUNTIME, "names", multiple=True),
     Option("--cuda", ENVIRONMENTS, "Install CUDA builds. Default: if there is an NVIDIA GPU."),
-    Option("--cpu", ENVIRONMENTS, "Install CPU builds. On Linux, PyTorch's is gigabytes smaller."),
+    Option("--cpu", ENVIRONMENTS, "Install CPU builds. Default: if there is no NVIDIA GPU."),
     Option("--interpreter PATH", ENVIRONMENTS, INTERPRETER, default=sys.executable),
-    Option("--constraint FILE", EXPERTS, "Constraints file for uv.", "constraints", type=Path),
+    Option(
+        "--constraint FILE",
+        EXPERTS,
+        "Constraints file for uv. Default: constraints.txt of a clone.",
+        "constraints",
+        type=Path,
+    ),
     Option("--index URL", EXPERTS, "One more package index for uv."),
     Option("--locked", ENVIRONMENTS, "Install exactly the versions in the existing .lock file."),
     Option("--force", ENVIRONMENTS, "Replace an existing environment."),
@@ -133,10 +140,8 @@ def create(
     from kerasbench import backends as known
     from kerasbench import runtimes
     from kerasbench.environments import interpreters, venvs
-    from kerasbench.plan import cases, parse
-    from kerasbench.processes import questions
-    from kerasbench.protocol.columns import Environment
-    from kerasbench.protocol.messages import ProbeReport
+    from kerasbench.plan import parse
+    from kerasbench.protocol import columns
     from kerasbench.settings import words
 
     if cuda and cpu:
@@ -151,17 +156,18 @@ def create(
     if spec.locked and chooses:
         more = "--with, --cuda, --cpu and --constraint"
         raise UsageError(f"--locked installs what the .lock file lists: leave out {more}, or --locked")
-    code = EXIT_OK
+    code, file = EXIT_OK, None
     wanted = [parse.known("runtime", name, runtimes.bare()) for name in words("--runtime", names)]
     if wanted and spec.label:
         raise UsageError("--name is for environments of backends: leave it out with --runtime")
     wanted = [*parse.backend_names(words("--backend", backends)), *wanted] or known.names()
+    venvs.require_possible(wanted, spec)
     for backend in wanted:
-        environment = Environment(backend, spec.label)
+        environment = columns.Environment(backend, spec.label)
         place = interpreters.FOLDER / str(environment)
         python = str(interpreters.inside(place.absolute()))
         if spec.force or not place.exists():
-            python = venvs.create(backend, spec)
+            python = venvs.create(backend, spec, say=partial(_say_of, environment))
         elif environment in named or chooses or spec.locked or not venvs.is_whole(place):  # else naming it had failed
             print(f"{environment}: {place} already exists, skipped; use --force to rebuild it")
             continue
@@ -169,12 +175,28 @@ def create(
         if backend in runtimes.bare():  # it has no devices to ask about
             print(f"{backend}: {file} names it")
             continue
-        report = questions.probe(backend, python)
-        if isinstance(report, ProbeReport):
-            labelled = f" @{spec.label}" if spec.label else ""
-            print(f"{cases.describe_probe(report)}{labelled}; {file} names it")
-        else:
-            more = "" if spec.label else "; for details: python -m kerasbench doctor"
-            print(f"{environment}: made, but {report.cause}{more}")
-            code = EXIT_USAGE
+        code = max(code, _say_what_it_sees(environment, str(file), python))
+    if file is not None:
+        print(
+            f"runs in {file.parent} and below use what {file.name} names; remove its line to undo that", file=sys.stderr
+        )
     return code
+
+
+def _say_what_it_sees(environment: "Environment", file: str, python: str) -> int:
+    from kerasbench.plan import cases
+    from kerasbench.processes import questions
+    from kerasbench.protocol.messages import ProbeReport
+
+    report = questions.probe(environment.backend, python)
+    if isinstance(report, ProbeReport):
+        labelled = f" @{environment.label}" if environment.label else ""
+        print(f"{cases.describe_probe(report)}{labelled}; {file} names it")
+        return EXIT_OK
+    more = "" if environment.label else "; for details: python -m kerasbench doctor"
+    print(f"{environment}: made, but {report.cause}{more}")
+    return EXIT_USAGE
+
+
+def _say_of(environment: "Environment", line: str) -> None:
+    print(f"{environment}: {line}", file=sys.stderr, flush=True)

@@ -194,10 +194,10 @@ def contribute(file: Path, clone: Path, with_scenarios: bool, yes: bool) -> int:
     from kerasbench.contributing import branch as branches
     from kerasbench.contributing import public
 
-    if not yes and not sys.stdin.isatty():
-        raise UsageError("contribute asks before it writes, which needs a terminal: add --yes")
     cleaned = public.public(public.load(file), with_scenarios)
     branch = branches.plan(clone, cleaned.record)
+    if not yes and not sys.stdin.isatty():
+        raise UsageError("contribute asks before it writes, which needs a terminal: add --yes")
     print(_becomes_public(cleaned, branch))
     if not yes and not click.confirm(f"Write it to a branch of {branch.clone}?"):
         print("nothing was written")

@@ -7,7 +7,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,9 +19,9 @@ from packaging.utils import canonicalize_name
 
 from kerasbench import __version__, backends, runtimes
 from kerasbench.backends import Target, Version
-from kerasbench.environments import interpreters
+from kerasbench.environments import interpreters, pins
 from kerasbench.errors import EnvironmentFailed, UsageError
-from kerasbench.files import replace
+from kerasbench.files import replace, scratch_folder
 from kerasbench.git import environment
 from kerasbench.host import macos, nvidia
 from kerasbench.processes import questions
@@ -50,8 +50,25 @@ class EnvironmentSpec:
     extra: tuple[str, ...] = ()  # requirements beyond the backend's own
 
 
-def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLDER) -> str:
-    """Make the environment of a backend, or of a runtime, in ``folder``/NAME or /NAME@LABEL, and its lock beside it."""
+def require_possible(names: Sequence[str], spec: EnvironmentSpec, folder: Path = interpreters.FOLDER) -> None:
+    """Raise UsageError for what could not be made of these environments, before the first one is downloaded."""
+    if spec.constraints and not spec.constraints.is_file():
+        raise UsageError(f"--constraint {spec.constraints}: there is no such file")
+    for name in names:
+        if spec.force or not (folder / str(Environment(name, spec.label))).exists():
+            target(name, spec)
+
+
+def create(
+    backend: str,
+    spec: EnvironmentSpec,
+    folder: Path = interpreters.FOLDER,
+    say: Callable[[str], None] = lambda line: None,
+) -> str:
+    """Make the environment of a backend, or of a runtime, in ``folder``/NAME or /NAME@LABEL, and its lock beside it.
+
+    Before anything is downloaded, ``say`` gets a line: which builds are installed, and whose versions.
+    """
     place = folder / str(Environment(backend, spec.label))
     lock = Path(f"{place}.lock")
     if place.exists() and not spec.force:
@@ -59,32 +76,50 @@ def create(backend: str, spec: EnvironmentSpec, folder: Path = interpreters.FOLD
     if spec.locked and not lock.is_file():
         raise UsageError(f"{lock} does not exist: leave out --locked to create an environment and its lock")
     made_for = target(backend, spec)
-    if spec.locked:
-        pins = lock.read_text("utf-8")
-    else:
-        # Before the environment is made: an old one stays until it is known what to install.
-        constraints = ["--constraint", str(spec.constraints)] if spec.constraints else []
-        options = ["--python", spec.interpreter, "--no-header", "--no-annotate", "--quiet", *constraints]
-        options += _index(spec, spec.gpu is False)
-        replaced = set(map(package, spec.extra))
-        usual = [NUMPY, backend]
-        if backend not in runtimes.bare():
-            usual = [*KERAS, *backends.get(backend).requirements(made_for)]
-        wanted = "\n".join([*(text for text in usual if package(text) not in replaced), *spec.extra])
-        version, machine = ".".join(map(str, made_for.python)), f"{made_for.system} {made_for.architecture}"
-        pins = f"# {place.name} by kerasbench {__version__}, Python {version}, {machine}\n"
-        pins += uv("pip", "compile", "-", *options, failure=f"{place}: no versions were found", stdin=wanted)
+    # Before the environment is made: an old one stays until it is known what to install.
+    locked = lock.read_text("utf-8") if spec.locked else _compiled(place, backend, spec, made_for, say)
     python = str(interpreters.inside(place.absolute()))
     try:
         # With pip in it (--seed), because what the doctor suggests are commands of pip.
         uv("venv", "--seed", "--clear", "--python", spec.interpreter, str(place), failure=f"{place}: not created")
-        options = ["--python", python, *_index(spec, CPU_BUILD in pins), *refresh(pins.splitlines())]
-        uv("pip", "sync", "-", *options, failure=f"{place}: {backend} was not installed", stdin=pins)
-        replace(lock, pins.encode())
+        options = ["--python", python, *_index(spec, CPU_BUILD in locked), *refresh(locked.splitlines())]
+        uv("pip", "sync", "-", *options, failure=f"{place}: {backend} was not installed", stdin=locked)
+        replace(lock, locked.encode())
     except BaseException:
         shutil.rmtree(place, ignore_errors=True)  # half an environment would look like a whole one
         raise
     return python
+
+
+def _compiled(place: Path, backend: str, spec: EnvironmentSpec, made_for: Target, say: Callable[[str], None]) -> str:
+    """Return what to install, each package in one version, as a lock file has it."""
+    replaced = set(map(package, spec.extra))
+    usual = [NUMPY, backend]
+    if backend not in runtimes.bare():
+        usual = [*KERAS, *backends.get(backend).requirements(made_for)]
+    wanted = [*(text for text in usual if package(text) not in replaced), *spec.extra]
+    # Without --cuda and --cpu: what this machine has. CUDA builds are gigabytes that nothing here would run.
+    is_cpu = spec.gpu is False or (spec.gpu is None and made_for.cuda is None)
+    has_choice = backend not in runtimes.bare() and made_for.system == "linux"
+    builds = ["CPU builds" + ("" if spec.gpu is False else ", because no NVIDIA GPU is here that could use others")]
+    builds = builds if is_cpu else [f"CUDA {made_for.cuda} builds, several GB; --cpu installs smaller ones"]
+    kept = [] if spec.constraints else pins.kept(wanted, made_for)
+    versions = "versions of constraints.txt" if kept else "the newest versions that fit"
+    say("; ".join([*builds * has_choice, str(spec.constraints) if spec.constraints else versions]))
+    index, failure = _index(spec, is_cpu), f"{place}: no versions were found"
+    options = ["--python", spec.interpreter, "--no-header", "--no-annotate", "--quiet", *index]
+    if index and not spec.index:
+        why = "PyTorch's CPU builds have an index of their own; --cuda takes the builds of the usual one, several GB"
+        failure += f" ({why})"
+    version, machine = ".".join(map(str, made_for.python)), f"{made_for.system} {made_for.architecture}"
+    head = f"# {place.name} by kerasbench {__version__}, Python {version}, {machine}\n"
+    with scratch_folder() as scratch:
+        constraints = spec.constraints
+        if kept:
+            constraints = Path(scratch, "constraints.txt")
+            constraints.write_text("\n".join(kept), "utf-8")
+        options += ["--constraint", str(constraints)] if constraints else []
+        return head + uv("pip", "compile", "-", *options, failure=failure, stdin="\n".join(wanted))
 
 
 def _index(spec: EnvironmentSpec, cpu: bool) -> list[str]:

@@ -5,7 +5,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import psutil
@@ -18,62 +18,101 @@ from kerasbench.text import blanked, now
 # The kernel frees the lock when its holder dies, however it dies: a file that is left behind is no obstacle.
 LOCK = Path("/tmp/kerasbench.lock")  # noqa: S108 - one for all users of the machine, whatever their TMPDIR
 MAX_CARD_BYTES = 1 << 16  # a command line, with room to spare
+TICKET = ".waits"  # how the name of a ticket ends
 RETRY_S = 2.0  # a look takes well under a millisecond, so that it costs the run that is waited for nothing
 FOR_ALL = 0o666  # filelock sets it in spite of the umask, so that another user can lock the same file
 
 
 @contextmanager
 def machine_lock(file: Path | None = None, on_wait: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Hold this machine for a run. ``on_wait``: wait as long as others hold it, and be told what to say of each."""
+    """Hold this machine for a run. ``on_wait``: wait as long as others hold it, and be told what to say of each.
+
+    Those who wait are served in turn: by the times in the names of the tickets that they have drawn.
+    """
     file = file or LOCK
     lock = FileLock(file, timeout=0, mode=FOR_ALL)
-    _acquire(lock, file, on_wait)
+    with _ticket(file) if on_wait else nullcontext(None) as ticket:
+        _acquire(lock, file, on_wait, ticket)
     # Each user's runs give their names in a file of their own: in /tmp nobody may replace another's.
     card = file.with_suffix(f".{os.getuid()}.json")
+    try:
+        with _written(card):
+            yield
+    finally:
+        lock.release()
+
+
+@contextmanager
+def _written(card: Path) -> Iterator[None]:
+    """Have a file that names this process, for as long as this lasts."""
     program, *words = sys.argv  # all users see them, and options may hold a secret
     command = " ".join([Path(program).name, *(word for word in words[:1] if word.isalpha())])
-    holder = {"pid": os.getpid(), "born": _born(os.getpid()), "since": now(), "command": command}
+    process = {"pid": os.getpid(), "born": _born(os.getpid()), "since": now(), "command": command}
     try:
-        with suppress(OSError):  # the lock holds without it; only its name is missing then
+        with suppress(OSError):  # the lock holds without it; only its name, or its turn, is missing then
             card.unlink(missing_ok=True)
             with card.open("x", encoding="utf-8") as stream:  # never through what somebody else has put there
-                json.dump(holder, stream)
+                json.dump(process, stream)
         yield
     finally:
         with suppress(OSError):
             card.unlink()
-        lock.release()
 
 
-def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | None) -> None:
+@contextmanager
+def _ticket(file: Path) -> Iterator[Path]:
+    ticket = file.with_suffix(f".{time.time_ns():020}-{os.getpid()}{TICKET}")  # by the clock that all processes share
+    with _written(ticket):
+        yield ticket
+
+
+def _waiting(file: Path, ticket: Path) -> list[str]:
+    """Return the runs that drew their tickets before this one, and still wait, first come first."""
+    earlier = sorted(other for other in file.parent.glob(f"{file.stem}.*{TICKET}") if other.name < ticket.name)
+    return [said for other in earlier if (said := _process(other, is_running=True))]
+
+
+def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | None, ticket: Path | None) -> None:
     announced = None
     while True:
+        first = _waiting(file, ticket) if ticket else []
         try:
-            lock.acquire()
-            return
+            if not first:
+                lock.acquire()
+                return
         except Timeout:
-            holder = _holder(file)
+            pass
         except (OSError, NotImplementedError) as error:
             remedy = f"remove the file{_owner(file)}" if file.exists() else f"make {file.parent} writable"
             why = getattr(error, "strerror", None) or error
             raise MachineBusy(f"{file}: the lock of this machine cannot be taken: {why}; {remedy}") from None
+        holder = _holder(file) or next(iter(first), "unknown process")
         if on_wait is None:
             advice = "wait until it ends (--wait does that for you), or stop it"
             raise MachineBusy(f"another kerasbench run is measuring on this machine ({holder}); {advice}")
-        if holder != announced:
-            on_wait(f"waiting for another kerasbench run on this machine ({holder}); Ctrl-C stops waiting")
-            announced = holder
+        before = f"; waiting before this run: {len(first)}" if first else ""
+        if (said := f"{holder}{before}") != announced:
+            on_wait(f"waiting for another kerasbench run on this machine ({said}); Ctrl-C stops waiting")
+            announced = said
         time.sleep(RETRY_S)
 
 
 def _holder(file: Path) -> str:
     """Return what the run that holds the machine wrote down; any user can have written anything there."""
-    for card in sorted(file.parent.glob(f"{file.stem}.*.json")):
-        with suppress(ResultsError, OSError, ValueError, RecursionError, KeyError, TypeError):
-            holder = json.loads(read_plain(card, MAX_CARD_BYTES))
-            if _born(holder["pid"]) == holder["born"]:
-                return blanked(f"process {holder['pid']}, since {holder['since']}: {holder['command']}")
-    return "unknown process"
+    return next(filter(None, map(_process, sorted(file.parent.glob(f"{file.stem}.*.json")))), "")
+
+
+def _process(card: Path, is_running: bool = False) -> str:
+    """Return the process that a file names; empty where it is gone, or the file is none of these.
+
+    ``is_running``: empty also where it is stopped (Ctrl-Z), which would keep all behind it waiting.
+    """
+    with suppress(ResultsError, OSError, ValueError, RecursionError, KeyError, TypeError, psutil.Error):
+        process = json.loads(read_plain(card, MAX_CARD_BYTES))
+        is_stopped = is_running and psutil.Process(process["pid"]).status() == psutil.STATUS_STOPPED
+        if _born(process["pid"]) == process["born"] and not is_stopped:
+            return blanked(f"process {process['pid']}, since {process['since']}: {process['command']}")
+    return ""
 
 
 def _born(pid: int) -> float | None:

@@ -279,7 +279,7 @@ class WarningKind(StrEnum):
     SLOW = (
         "slow",
         "not everything was measured, because steps are slow",
-        "take a smaller batch; --quick leaves out even more",
+        "take a smaller batch",
     )
     APART = (
         "apart",

@@ -25,6 +25,8 @@ def quotable() -> dict[str, Builder]:
 
 def whole(findings: Findings) -> Page:
     tellers, (cautions, marks) = known.tellers(findings), warnings.cautions(findings)
+    is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
+    marks = marks if is_measured else {}  # else there are no warnings that their numbers could be of
     first, *others = [part for teller in tellers for part in teller.sections(findings, marks)] or [Section("")]
     # The answer has no heading: it stands below the title.
     missing = next_steps.not_compared(findings)
@@ -32,7 +34,6 @@ def whole(findings: Findings) -> Page:
     others = [part if part.title else part._replace(title="How long does a step take?") for part in others]
     same, apart = details.same_results(findings)
     advice = [words for teller in tellers for words in teller.advice(findings)]
-    is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
     to_know = warnings.section(cautions, advice, same) if is_measured else None
     after = next_steps.section(findings) if is_measured else None
     others += filter(None, [details.failures(findings), to_know, after, warnings.more(cautions), apart])

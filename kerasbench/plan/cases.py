@@ -12,12 +12,26 @@ from kerasbench.host import Machine
 from kerasbench.plan.catalog import Entry, Selected
 from kerasbench.processes.variables import own_names
 from kerasbench.protocol import columns
-from kerasbench.protocol.columns import CPU, CUDA, CaseKey, Column, Device, Environment, Options, Size
+from kerasbench.protocol.columns import (
+    APPLE,
+    CPU,
+    CUDA,
+    CUDA_FAMILY,
+    GPU,
+    CaseKey,
+    Column,
+    Device,
+    Environment,
+    Options,
+    Size,
+    parse_label,
+)
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
 from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RunConfig
 from kerasbench.variants.variant import CaseFacts
 
+GPUS = (*CUDA_FAMILY, *APPLE)  # what backends call GPUs
 DOCTOR = "python -m kerasbench doctor shows what each backend finds, and what is wrong"
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Seen = Mapping[Environment, Sequence[Device]]  # the devices that each sees; none where its backend failed
@@ -161,6 +175,31 @@ def make(
     return Plan(config, here, cases, absent, [*differing_keras(probes), *_notices(config, seen, failures)])
 
 
+def require_possible(
+    config: RunConfig,
+    scenarios: Sequence[Selected],
+    environments: Sequence[Environment],
+    processors: int,
+    choices: Choices = PLAIN,
+) -> None:
+    """Raise UsageError where a configuration that was asked for cannot be measured, whatever devices there are."""
+    choices.require(config, scenarios)
+    if config.effort.protocol.agenda.only_predicts:
+        scenarios = untrained(scenarios)
+    labels = [parse_label(label) for label in config.devices or (CPU, GPU)]
+    devices = [Device(name, index) for kind, index in labels for name in (GPUS if kind == GPU else (CPU,))]
+    refusals: dict[Options, list[Failure | None]] = {}
+    for environment in environments:
+        for case in _crossed(config, scenarios, environment, choices.devices(config, devices), processors, choices):
+            asked = case.options.but(environment=None)
+            if asked in config.options and not choices.leaves_out(config, case):
+                refusals.setdefault(asked, []).append(unsupported(case, config, processors, choices))
+    for options, failures in refusals.items():
+        causes = dict.fromkeys(f"{failure.cause}: {failure.remedy}" for failure in failures if failure)
+        if None not in failures:
+            raise UsageError(f"{options.label or 'nothing of it'} cannot be measured: {'; '.join(causes)}")
+
+
 def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failure]]) -> list[str]:
     notices = [
         f"{name_of(case.column)} is not measured: {failure.cause}; {failure.remedy}"
@@ -247,7 +286,7 @@ def _devices(config: RunConfig, environment: Environment, seen: Seen, choices: C
     beside = [env for env in seen if config.paired and env.backend == environment.backend]
     known = {device.label: device for env in (*beside, environment) for device in seen[env]}
     asked = config.devices or [device.label for device in of_each_model(list(known.values()))] or [CPU]
-    return choices.devices(config, [known.get(label) or Device(*columns.parse_label(label)) for label in asked])
+    return choices.devices(config, [known.get(label) or Device(*parse_label(label)) for label in asked])
 
 
 def differing_keras(probes: Probes) -> list[str]:

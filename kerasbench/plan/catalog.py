@@ -32,9 +32,17 @@ OTHER_FORMS = {
     ".tflite": "a TensorFlow Lite model",
     ".pt": "a PyTorch file",
     ".pth": "a PyTorch file",
+    ".ipynb": "a notebook",
+    ".ckpt": "a file of weights without the model",
     ".safetensors": "a file of weights without the model",
 }
+LAST_LINES = 5  # of a traceback: two frames, and the exception
+ADDRESS = "://"  # https://, hf://, gs://
 DESCRIBED_BY = ("scenario.py", "datasets.py", "protocol/descriptions.py", "protocol/requests.py", "worker/describe.py")
+
+
+class BackendNeeded(Exception):
+    """Without Keras, a file cannot say what it holds."""
 
 
 @dataclass(frozen=True)
@@ -104,20 +112,22 @@ def select(
     model_config: ModelConfig = NOTHING,
     suite: str = DEFAULT_SUITE,
     others: Sequence[tuple[str, str]] = (),
+    bare: bool = False,
 ) -> list[Selected]:
     """Return the workloads that the patterns name, each once; all of a suite where there is no pattern.
 
     A pattern is a file or a model of keras.applications, or matches ``scenario``, with or without ``/workload``.
     ``kept`` are the variables of --keep-env; ``others``, interpreters and backends for a script that does not run with
     the first. Raise UnusableScenario if a file does not load, or two have the same name.
+    ``bare``: ask no child that imports Keras; raise BackendNeeded for a file that needs it to say what it holds.
     """
     files, names = _split(patterns, model_config)
     chosen: list[Selected] = []
     for file, workload in files:
-        (entry,) = describe([file], python, backend, kept, model_config, others)
+        (entry,) = describe([file], python, backend, kept, model_config, others, bare)
         chosen += _match([entry], [f"{entry.name}/{workload}" if workload else entry.name])
     if names or not patterns:
-        chosen += _match(describe(_candidates(names, suite), python, kept=kept), names)
+        chosen += _match(describe(_candidates(names, suite), python, kept=kept, bare=bare), names)
     return _once(chosen)
 
 
@@ -144,9 +154,16 @@ def own_files(patterns: Sequence[str]) -> list[str]:
 
 def means_scenario(word: str) -> bool:
     """Tell whether a word is meant as a scenario: the name of a file, be it there or not, or of what is built in."""
-    is_file = FILE_PATTERN.fullmatch(word) is not None or Path(word).suffix in OTHER_FORMS or word.startswith("hf://")
+    is_file = FILE_PATTERN.fullmatch(word) is not None or Path(word).suffix in OTHER_FORMS or ADDRESS in word
+    is_file = is_file or _form_of_folder(Path(word)) is not None
     names = [pattern.partition("/")[0] for pattern in word.split(",")]
     return is_file or any(fnmatchcase(file.stem, name) for file in builtin_files() for name in names)
+
+
+def models_beside(word: str) -> str:
+    """Return the files that a word means if it lacks their suffix, and what to type; empty where there is none."""
+    names = [f"{word}{suffix}" for suffix in (*scenario.SAVED, ".py") if Path(f"{word}{suffix}").is_file()]
+    return f"{' and '.join(names)}: kerasbench {shlex.quote(names[0])}" if names else ""
 
 
 def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, suite: str = DEFAULT_SUITE) -> None:
@@ -188,14 +205,17 @@ def _split(patterns: Sequence[str], model_config: ModelConfig) -> tuple[list[tup
 
 def _refuse_other_forms(pattern: str) -> None:
     path, what = Path(pattern), OTHER_FORMS.get(Path(pattern).suffix)
-    if pattern.startswith("hf://"):
+    if ADDRESS in pattern:
         raise UnusableScenario(f"{pattern}: kerasbench downloads no models: download the file yourself, and name it")
-    if path.is_dir() and (path / "saved_model.pb").exists():
-        what = "a SavedModel, which only TensorFlow can run"
-    elif path.is_dir() and (path / "config.json").exists():
-        what = "a folder"
+    what = what or _form_of_folder(path)
     if what is not None:
         raise UnusableScenario(f"{pattern}: this is {what}: save the Keras model itself, model.save('model.keras')")
+
+
+def _form_of_folder(path: Path) -> str | None:
+    if (path / "saved_model.pb").exists():
+        return "a SavedModel, which only TensorFlow can run"
+    return "a folder" if (path / "config.json").exists() and path.name else None
 
 
 def _candidates(patterns: Sequence[str], suite: str) -> list[Path]:
@@ -205,6 +225,10 @@ def _candidates(patterns: Sequence[str], suite: str) -> list[Path]:
     files, names = builtin_files(), {pattern: pattern.partition("/")[0] for pattern in patterns}
     for pattern, name in names.items():
         if not any(fnmatchcase(file.stem, name) for file in files):
+            if beside := models_beside(pattern):
+                raise UsageError(f"unknown scenario {pattern!r}: there is {beside}")
+            if Path(pattern).is_dir():
+                raise UsageError(f"{pattern}: a folder: name a scenario file (.py) or a saved model (.keras) in it")
             raise unknown("scenario", pattern, [file.stem for file in files])
     return [file for file in files if any(fnmatchcase(file.stem, name) for name in names.values())]
 
@@ -234,6 +258,7 @@ def describe(
     kept: Mapping[str, str] | None = None,
     model_config: ModelConfig = NOTHING,
     others: Sequence[tuple[str, str]] = (),
+    bare: bool = False,
 ) -> list[Entry]:
     """One child describes what is not remembered: built-in files are, the user's own may import what has changed."""
     hashes = {file: _hash(file, model_config) for file in files}
@@ -249,17 +274,22 @@ def describe(
     if left := [file for file in hashes if file not in known]:
         for file in left:
             recognition.require_recognised(file)
+        if scripts and bare:
+            raise BackendNeeded
         # Late: where all is remembered, as in `list`, there is no child.
         from kerasbench.processes import questions
         from kerasbench.protocol.messages import Code
 
         for interpreter, name in [(python, backend), *(others if scripts else [])]:
-            answer = questions.describe([place_of(file) for file in left], interpreter, name, kept or {}, config)
+            answer = questions.describe([place_of(file) for file in left], interpreter, name, kept or {}, config, bare)
             if isinstance(answer, list) or (scripts and answer.code is Code.INVALID):
                 break  # what a script is, or that none of its kind can be measured; else another backend may do
         if not isinstance(answer, list):
-            remedy = "" if answer.code is Code.ERROR else f"; {answer.remedy}"  # no result file has its traceback
-            raise UnusableScenario(f"{', '.join(map(str, left))} cannot be used: {answer.cause}{remedy}")
+            if bare and answer.code is Code.UNAVAILABLE:
+                raise BackendNeeded
+            lines = answer.detail.splitlines()[-LAST_LINES:] if answer.code is Code.ERROR else []
+            said = "\n".join([f"{answer.cause}; {answer.remedy}", *lines])
+            raise UnusableScenario(f"{', '.join(map(str, left))} cannot be used: {said}")
         known |= zip(left, answer, strict=True)
         for file in caches.keys() & left:
             _write_cached(caches[file], known[file])

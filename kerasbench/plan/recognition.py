@@ -28,6 +28,9 @@ OLD_KERAS = "2."
 
 def require_scenario(file: Path) -> None:
     """Raise UnusableScenario for a file that cannot be read as Python, or in which nothing makes a ``Scenario``."""
+    if not file.stat().st_size:
+        new = file.with_stem(f"{file.stem}_scenario").name
+        raise UnusableScenario(f"{file}: an empty file. To begin a scenario file, type: kerasbench new {new}")
     try:
         tree = _parsed(file)
     except SyntaxError as error:
@@ -51,6 +54,8 @@ def require_model(file: Path) -> None:
         version = _keras_version(file) if start.startswith(ZIP) else ""
     except OSError:
         return  # who reads it for its hash says why it cannot be read
+    if not start:
+        raise UnusableScenario(f"{file}: an empty file: save the model again, model.save('{file.name}')")
     is_hdf5_name = file.suffix != ".keras"
     if start == LFS:
         raise UnusableScenario(f"{file}: a pointer of Git LFS, not the model itself: git lfs pull fetches it")

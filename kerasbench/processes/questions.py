@@ -95,10 +95,15 @@ def inventory(python: str, on_tick: Tick = lambda: None) -> Inventory | Failure:
 
 
 def describe(
-    files: Sequence[str], python: str, backend: str | None, kept: Mapping[str, str], model_config: requests.ModelConfig
+    files: Sequence[str],
+    python: str,
+    backend: str | None,
+    kept: Mapping[str, str],
+    model_config: requests.ModelConfig,
+    bare: bool = False,
 ) -> list[Description] | Failure:
-    """``backend`` is for files that use keras at their top."""
-    request = requests.DescribeRequest(list(files), model_config)
+    """``backend`` is for files that use keras at their top; those fail as UNAVAILABLE if ``bare``: without Keras."""
+    request = requests.DescribeRequest(list(files), model_config, bare)
     variables = backends.get(backend).ALWAYS if backend else {}
     if backend and _runs_script(request):
         variables = variables | backends.get(backend).environment(Device(CPU), "")

@@ -203,6 +203,7 @@ class DescribeRequest:
 
     files: list[str]
     model_config: ModelConfig = NOTHING
+    bare: bool = False  # import neither Keras nor a backend: what uses them to describe itself is not described
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
     return f"L{after}; the page lists them.", Section(title, table=table, notes=notes, folded=True)
 
 
-# Failures that the parent found out. The cause of an exception says everything already.
+# Failures that the parent found out; an exception has its traceback.
 ENDED = frozenset({Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID})
 LAST_LINES = 3
 LAST_CHARACTERS = 240  # three lines of a terminal
@@ -246,12 +246,21 @@ def failures(findings: Findings) -> Section | None:
         name = called.get(column, column.label)
         what = f"{CAUSES[failure.code]} ({failure.code})"
         rows.append(texts(row.label, name, what, failure.cause, failure.remedy))
-        explained = failure.code is not Code.CRASH and TRACEBACK in failure.detail
-        if failure.code in ENDED and not explained and (output := last_output(failure.detail)):
+        is_raised = failure.code is not Code.CRASH and TRACEBACK in failure.detail
+        if is_raised and failure.code is Code.ERROR:
+            lines.append(f"{row.label} on {name}: last lines of the traceback: {last_lines(failure.detail)}")
+        if failure.code in ENDED and not is_raised and (output := last_output(failure.detail)):
             lines.append(f"{row.label} on {name}: last output: {output}")
     table = Table(["workload", "configuration", "what happened", "cause", "what to do"], rows)
     title = f"{count(len(rows), 'case')} failed: causes and what to do"
     return Section(title, table=table, lines=lines) if rows else None
+
+
+def last_lines(traceback: str) -> str:
+    """Return the end of a traceback in one line: the innermost frame, and the exception."""
+    lines = [" ".join(line.split()) for line in printable(traceback).splitlines() if line.strip(" ~^")]
+    frames = [number for number, line in enumerate(lines) if line.startswith('File "')]
+    return " / ".join(lines[max(frames, default=0) :])[:LAST_CHARACTERS]
 
 
 def last_output(detail: str) -> str:

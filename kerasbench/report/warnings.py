@@ -7,6 +7,7 @@ from kerasbench.analysis.rankings import longer_by_means
 from kerasbench.analysis.warnings import Concern, programs_in
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column
+from kerasbench.report.command import rounds_of
 from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import Inline, Section, Strong, Typed, Words, mark
 from kerasbench.report.words import LIMITATIONS, Names, listed, multiple, names, percent, span
@@ -149,7 +150,8 @@ def _to_do(kind: WarningKind, example: Concern, findings: Findings) -> list[Inli
         return ["Try it: ", Typed(f"{command} --malloc default,keep"), "."]
     if kind.is_command:
         return ["What to do: ", Typed(kind.remedy), "."]
-    return [f"{_sentence(kind.remedy)}."]
+    is_left = kind is WarningKind.SLOW and "--quick" not in rounds_of(findings.record.config)
+    return [f"{_sentence(kind.remedy)}{'; --quick leaves out even more' if is_left else ''}."]
 
 
 def _sentence(text: str) -> str:

@@ -1,6 +1,7 @@
 """A run's files: the journal while it runs, the data file at its end, how both are read; and folders of them."""
 
 import dataclasses
+import errno
 import fcntl
 import io
 import json
@@ -57,8 +58,7 @@ class Store:
                     break
             return cls(journal)
         except OSError as error:
-            why = f"results cannot be written here: {error.strerror}; choose another with --results DIR"
-            raise ResultsError(f"{folder}: {why}") from None
+            raise _unwritable(folder, error.strerror) from None
 
     def begin(self, record: Run) -> None:
         """Write the journal as the run now stands, in place of what it held; raise ResultsError if the disk refuses."""
@@ -91,6 +91,19 @@ class Store:
         """Put the data file in the journal's place; raise ResultsError where the disk refuses, and keep the journal."""
         replace(self.data, as_line(record))
         self.journal.unlink(missing_ok=True)
+
+
+def require_writable(folder: Path) -> None:
+    """Raise ResultsError where a folder cannot be made, or takes no file; make none."""
+    there = next(place for place in (folder, *folder.absolute().parents) if os.path.lexists(place))
+    if not there.is_dir():
+        raise _unwritable(folder, os.strerror(errno.ENOTDIR))
+    if not os.access(there, os.W_OK | os.X_OK):
+        raise _unwritable(folder, os.strerror(errno.EACCES))
+
+
+def _unwritable(folder: Path, why: str | None) -> ResultsError:
+    return ResultsError(f"{folder}: results cannot be written here: {why}; choose another with --results DIR")
 
 
 def is_held(journal: Path) -> bool:
@@ -168,10 +181,16 @@ def read(content: bytes, file: Path) -> Run:
     try:
         record = _from_journal(content, file) if file.suffix == JOURNAL else _decoded(content, file)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise ResultsError(f"{file}: not a kerasbench result file: {error}") from None
+        raise ResultsError(f"{file}: not a kerasbench result file: {_why_unread(content, error)}") from None
     if problem := next(problems(record), ""):
         raise ResultsError(f"{file}: not written by kerasbench, or changed since: {problem}")
     return record
+
+
+def _why_unread(content: bytes, error: Exception) -> str:
+    if not content.strip():
+        return "it is empty"
+    return "it ends in the middle: copy it once more, as a whole" if "truncated" in str(error) else str(error)
 
 
 def as_json(records: Sequence[Run]) -> str:

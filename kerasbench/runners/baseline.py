@@ -38,7 +38,9 @@ class BaselineRunner(WithKeras):
         require_unchanged(file, self.request.baseline_hash)
         build = getattr(execute(f"kerasbench_baseline_{file.stem}", file), "build", None)
         if not callable(build):
-            raise ScenarioError(f"{file}: a native baseline needs a function build(start) at its top level")
+            raise ScenarioError(
+                f"{file}: a native baseline needs a function build(start) at its top level", "write one"
+            )
         place = "cuda" if device.platform == "rocm" else device.platform  # as ROCm builds of torch say
         weights = [weight.copy() for weight in keras.model.get_weights()]
         self.take(build(Start(weights, feed.workload, place, keras.jit)))

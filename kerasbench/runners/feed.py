@@ -85,7 +85,7 @@ class Feed:
 
     def __post_init__(self) -> None:
         if self.class_weight is not None and self.train.y is None:
-            raise ScenarioError("class_weight is for classes, and data() returns no targets: leave it out")
+            raise ScenarioError("class_weight is for classes, and data() returns no targets", "leave out class_weight")
 
     @property
     def batch(self) -> int:
@@ -136,7 +136,10 @@ def parts_of(batch: Any) -> tuple[Any, ...]:
 def weights_of(targets: Any, class_weight: Mapping[int, float]) -> Any:
     """Return each sample's weight by its class, as `fit` makes it of ``class_weight``; 1 for a class without one."""
     if is_nested(targets):
-        raise ScenarioError("class_weight is for one array of classes; with several targets use sample weights")
+        raise ScenarioError(
+            "class_weight is for one array of classes, and there are several targets",
+            "return sample_weight from data() in its place",
+        )
     classes = targets.argmax(axis=-1) if targets.ndim > 1 and targets.shape[-1] > 1 else targets.reshape(len(targets))
     return np.array([class_weight.get(int(label), 1.0) for label in classes], np.float32)
 
@@ -171,7 +174,9 @@ def pool_samples(workload: Workload, row_bytes: int) -> int:
 
 def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int, kind: str) -> Feed:
     if size.width is not None and not scenario.scalable:
-        raise ScenarioError("its width is fixed: use workload.scaled(units) in build, and say Scenario(scalable=True)")
+        raise ScenarioError(
+            "its width is fixed", "use workload.scaled(units) in build, and say Scenario(scalable=True)"
+        )
     dataset = scenario.dataset(workload)
     batch = size.batch or workload.batch_size
     samples = batch * steps_at(batch, draw(dataset, 1, seed, "synthetic").row_bytes)
@@ -199,18 +204,22 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
     for name, structure in zip(("x", "y", "sample_weight"), drawn, strict=False):
         for place, array in leaves(structure, name):
             if _holds_text(array):
-                raise ScenarioError(f"data() must return numbers; {place} holds text. {WITHOUT_TEXT}")
+                raise ScenarioError(f"data() must return numbers; {place} holds text", WITHOUT_TEXT)
             if not isinstance(array, np.ndarray) or array.dtype.name not in ALLOWED_DTYPES:
                 actual = f"an array of {array.dtype}" if isinstance(array, np.ndarray) else type(array).__name__
                 dtypes = ", ".join(ALLOWED_DTYPES)
-                raise ScenarioError(f"data() must return NumPy arrays of {dtypes}; {place} is {actual}")
+                cause = f"data() must return NumPy arrays of {dtypes}; {place} is {actual}"
+                raise ScenarioError(cause, f"convert {place}, such as with np.asarray(..., 'float32')")
             if len(array) != samples:
-                raise ScenarioError(f"data() was asked for {samples:,} samples, {place} has {len(array):,}")
+                cause = f"data() was asked for {samples:,} samples, {place} has {len(array):,}"
+                raise ScenarioError(cause, "return as many as its argument says")
     rows = Rows(*drawn)
     if first(rows.x) is None or (rows.y is not None and first(rows.y) is None):
-        raise ScenarioError("data() must return NumPy arrays; there is none in x or y")
+        raise ScenarioError("data() must return NumPy arrays; there is none in x or y", "return (x, y) or x of arrays")
     if rows.y is None and rows.weights is not None:
-        raise ScenarioError("data() returns sample_weight without y, which `fit` cannot use: return x alone, or y too")
+        raise ScenarioError(
+            "data() returns sample_weight without y, which `fit` cannot use", "return x alone, or y too"
+        )
     return rows
 
 
@@ -227,7 +236,7 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
     if workload.feed is None:
         return False
     if rows.weights is not None:
-        raise ScenarioError("feed() takes x and y alone: let the batches that it makes be (x, y, sample_weight)")
+        raise ScenarioError("feed() takes x and y alone", "let the batches that it makes be (x, y, sample_weight)")
     wanted = min(2, len(rows) // workload.batch_size)
     rows = rows[: wanted * workload.batch_size]
     try:
@@ -240,16 +249,16 @@ def check_pipeline(workload: Workload, rows: Rows) -> bool:
     start = multiprocessing.get_start_method(allow_none=True) or multiprocessing.get_all_start_methods()[0]
     if getattr(batches, "use_multiprocessing", False) and start != "fork":
         raise ScenarioError(
-            "feed() has use_multiprocessing=True, and processes that start on this system cannot import a scenario's "
-            "file: leave it out, and let workers= start threads"
+            "feed() has use_multiprocessing=True, but processes that start on this system cannot import its file",
+            "leave it out, and let workers= start threads",
         )
     if not hasattr(batches, "__getitem__"):
-        raise ScenarioError(f"feed() made a {type(batches).__name__}. {PIPELINE}; {EXAMPLE}")
+        raise ScenarioError(f"feed() made a {type(batches).__name__}. {PIPELINE}", EXAMPLE)
     count = None
     with suppress(NotImplementedError):  # what Keras' own class says where nobody has said how many
         count = len(batches) if hasattr(batches, "__len__") else getattr(batches, "num_batches", None)
     if count != wanted:
-        raise ScenarioError(f"feed() must make {wanted} batches of {len(rows):,} rows, not {count}: use its batch")
+        raise ScenarioError(f"feed() must make {wanted} batches of {len(rows):,} rows, not {count}", "use its batch")
     batch = batches[0]
     _check_batch(batch, workload.batch_size, targets=rows.y is not None)
     return not (_equal(batch, batches[0]) and _equal(batch, workload.feed(rows.x, rows.y, workload.batch_size)[0]))
@@ -264,12 +273,12 @@ def _check_batch(batch: Any, samples: int, targets: bool) -> None:
     parts, least = parts_of(batch), 2 if targets else 1
     if not least <= len(parts) <= 3:
         wanted, kind = "(x, y) or (x, y, sample_weight)" if targets else "x or (x, y)", type(batch).__name__
-        raise ScenarioError(f"the batches of feed() must be {wanted}, not {kind}")
+        raise ScenarioError(f"the batches of feed() must be {wanted}, not {kind}", "have __getitem__ return that")
     for name, structure in zip(("x", "y", "sample_weight"), parts, strict=False):
         for place, array in leaves(structure, name):
             if (shape := np.shape(array))[:1] != (samples,):
                 wanted = f"batches of {samples:,} rows, as its batch says"
-                raise ScenarioError(f"feed() must make {wanted}, not {place} of shape {shape}")
+                raise ScenarioError(f"feed() must make {wanted}, not {place} of shape {shape}", "use its batch")
             if getattr(array, "dtype", None) == np.float64:
                 remedy = f"{place} is: .astype('float32')"
-                raise ScenarioError(f"feed() must give float32 or integers, not float64; {remedy}")
+                raise ScenarioError("feed() must give float32 or integers, not float64", remedy)

@@ -102,13 +102,13 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
     for spec in specs:
         if spec.dtype not in NUMBERS:
             cause = f"its input {spec.name} takes {spec.dtype}; kerasbench can generate numbers alone"
-            raise ModelError(f"{cause}: save the model behind that layer")
+            raise ModelError(cause, "save the model behind that layer")
     sized = [_sized(spec, by_name[spec.name]) if spec.name in by_name else spec for spec in specs]
     if still_open := [spec for spec in sized if None in spec.shape]:
         named = ", ".join(f"{spec.name} ({spec.sizes})" for spec in still_open)
         example = " ".join(f"--input {spec.name}={'x'.join(['128'] * spec.shape.count(None))}" for spec in still_open)
         subject = "input is" if len(still_open) == 1 else "inputs are"
-        raise ModelError(f"its {subject} open: {named}: say the open sizes, as in {example}")
+        raise ModelError(f"its {subject} open: {named}", f"say the open sizes, as in {example}")
     return sized
 
 
@@ -122,7 +122,7 @@ def _sized(spec: Spec, entry: Input) -> Spec:
     pairs = zip(spec.shape, shape, strict=False)
     if len(shape) != len(spec.shape) or any(known not in (None, size) for known, size in pairs):
         sizes = "x".join(map(str, entry.shape))
-        raise ModelError(f"--input {spec.name}={sizes}: the model's is {spec.sizes}: say the open sizes, or all")
+        raise ModelError(f"--input {spec.name}={sizes}: the model's is {spec.sizes}", "say the open sizes, or all")
     return dataclasses.replace(spec, shape=tuple(shape), dtype=entry.dtype or spec.dtype)
 
 

@@ -24,11 +24,12 @@ from kerasbench.scenario import Scenario, ScenarioError
 
 NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
 NOT_EVALUATED = (
-    'evaluate() has no loss: give compile() one, or the model a test_step of its own that returns it, {"loss": ...}'
+    "evaluate() has no loss",
+    'give compile() one, or the model a test_step of its own that returns it, {"loss": ...}',
 )
 WITHOUT_LOSS = (
-    "compile() names no loss, and no layer brings one: give compile() a loss; or, to measure predictions alone, write "
-    "a scenario file with trains=False"
+    "compile() names no loss, and no layer brings one",
+    "give compile() a loss; or, to measure predictions alone, write a scenario file with trains=False",
 )
 OVERRIDES = ("train_step", "test_step", "compute_loss")
 HOOKS = ("on_epoch_begin", "on_train_batch_begin", "on_train_end")
@@ -144,16 +145,16 @@ class KerasRunner(WithKeras):
         self.scenario, self.given = scenario, feed
         model = scenario.build(feed.workload)
         if scenario.trains and not getattr(model, "compiled", False):
-            cause = "build() must return a compiled Keras model: call model.compile(...) before `return model`"
-            raise ScenarioError(cause)
+            cause = "build() must return a compiled Keras model"
+            raise ScenarioError(cause, "call model.compile(...) before `return model`")
         if scenario.trains and not _has_loss(model):
-            raise ScenarioError(WITHOUT_LOSS)
+            raise ScenarioError(*WITHOUT_LOSS)
         for layer in model._flatten_layers():
             if getattr(layer, "stateful", False):
                 cause = f"{layer.name} is stateful, so it takes one batch size alone"
-                raise ScenarioError(f"{cause}: build it with stateful=False")
+                raise ScenarioError(cause, "build it with stateful=False")
         if model.run_eagerly:
-            raise ScenarioError("compile() with run_eagerly cannot be measured: leave it out")
+            raise ScenarioError("compile() with run_eagerly cannot be measured", "leave run_eagerly out")
         make_weights(model, feed)
         if not scenario.keeps_weights:
             share_weights(model, self.request.seed)
@@ -163,7 +164,8 @@ class KerasRunner(WithKeras):
         self.compute_dtypes = {layer.compute_dtype for layer in layers if layer.weights}
         self.parameters, wanted = model.count_params(), scenario.parameters_of(feed.workload)
         if wanted is not None and self.parameters != wanted and feed.workload.width == 1:
-            raise ScenarioError(f"the model has {self.parameters:,} parameters, the scenario says {wanted:,}")
+            cause = f"the model has {self.parameters:,} parameters, the scenario says {wanted:,}"
+            raise ScenarioError(cause, "correct parameters= in the scenario file, or leave it out")
 
         # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
         # Keras compiles no model of which a layer says that it cannot be.
@@ -185,7 +187,7 @@ class KerasRunner(WithKeras):
         """Raise ScenarioError for an epoch with too few steps, TrialFailure where this backend cannot do it."""
         backend, steps = self.request.backend, self.steps_per_execution
         if cause := too_few_executions(self.feed.workload.steps, steps):
-            raise ScenarioError(f"{cause}: compile the model with fewer, or give --steps-per-execution 1")
+            raise ScenarioError(cause, "compile the model with fewer, or give --steps-per-execution 1")
         if steps == 1:
             return
         try:
@@ -215,7 +217,7 @@ class KerasRunner(WithKeras):
         except ValueError as error:
             if NO_LOSS not in str(error):
                 raise
-            raise ScenarioError(NOT_EVALUATED) from error
+            raise ScenarioError(*NOT_EVALUATED) from error
         return logs
 
     def _besides(self, hooks: Hooks | None, whole: bool) -> dict[str, Any]:
@@ -243,12 +245,12 @@ class KerasRunner(WithKeras):
         except ValueError as error:
             if NO_LOSS not in str(error):
                 raise
-            raise ScenarioError(NOT_EVALUATED) from error
+            raise ScenarioError(*NOT_EVALUATED) from error
         if "loss" not in logs:
-            raise ScenarioError('the model\'s own test_step must return its loss: {"loss": ...}')
+            raise ScenarioError("the model's own test_step returns no loss", 'have it return {"loss": ...}')
         computes = "test_step" in self.overrides or "compute_loss" in self.overrides
         if logs["loss"] == 0 and getattr(self.model, "loss", "") is None and not computes:  # in place of NO_LOSS on JAX
-            raise ScenarioError(NOT_EVALUATED)
+            raise ScenarioError(*NOT_EVALUATED)
         return float(logs["loss"])
 
     def takes_batches(self) -> bool:

@@ -92,5 +92,5 @@ def make_weights(model: Any, feed: Feed) -> None:
         except NotImplementedError as error:
             if NO_CALL not in str(error):  # what this backend cannot compute
                 raise
-            cause = "the model, or a layer of its own, has no call(): without one it has no weights and cannot predict"
-            raise ScenarioError(cause) from error
+            cause = "the model, or a layer of its own, has no call(), which makes its weights and its predictions"
+            raise ScenarioError(cause, "write one") from error

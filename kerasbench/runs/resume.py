@@ -24,7 +24,7 @@ from kerasbench.text import complain
 WHOLE = 0.95  # of a long block: the last slice may end a little early
 
 
-def find(folder: Path, here: Machine, longer: bool = False) -> tuple[Path, Run]:
+def find(folder: Path, here: Machine, longer: bool = False, say: Callable[[str], None] = complain) -> tuple[Path, Run]:
     """Return a folder's newest run that can go on here, saying which are passed over; ``longer``: beyond its budget."""
     passed_over: list[tuple[str, str]] = []  # why, and what to do about it
     out_of_time = ""
@@ -46,7 +46,7 @@ def find(folder: Path, here: Machine, longer: bool = False) -> tuple[Path, Run]:
             passed_over.append((why, "; measure it again"))
         else:
             for why, _ in passed_over:
-                complain(f"{why}; skipped")
+                say(f"{why}; skipped")
             return file, record
     if passed_over:
         raise ResultsError("".join(passed_over[0]))

@@ -9,18 +9,18 @@ from functools import partial
 from pathlib import Path
 
 from kerasbench import backends, events, files, host, text
-from kerasbench.environments.interpreters import Interpreters
-from kerasbench.errors import ResultsError, UnusableScenario, UsageError
+from kerasbench.environments.interpreters import MADE, OPTION, Interpreters
+from kerasbench.errors import MissingBackend, ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
 from kerasbench.host import awake, linux, lock
 from kerasbench.host.noise import MachineState, observe
 from kerasbench.plan import cases, catalog, configure, duration
 from kerasbench.processes import block, questions, variables
-from kerasbench.protocol.columns import Environment
+from kerasbench.protocol.columns import CPU, Environment, parse_label, processors
 from kerasbench.protocol.messages import Failure, ProbeReport
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
-from kerasbench.results.store import JOURNAL, Store, clear_leftovers
+from kerasbench.results.store import JOURNAL, Store, clear_leftovers, is_held, require_writable
 from kerasbench.runs import resume, rows
 from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.planner import Planner
@@ -50,7 +50,11 @@ def measured(
     """Hold the machine until the block ends: drawing would disturb others. KerasbenchError: nothing can be measured."""
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
-        _require_present(config, interpreters)  # before it waits
+        require_possible(config, interpreters, planner_of(config.mode))
+        require_writable(folder)
+        _say_interpreters(config, interpreters, on_event)
+    elif not any(map(is_held, folder.glob(f"*{JOURNAL}"))):  # a run that is waited for may leave one to go on with
+        resume.find(folder, host.fingerprint(), config.more_s is not None, lambda _: None)
     with lock.machine_lock(on_wait=(lambda line: on_event(Notice(line))) if wait else None), awake.kept_awake():
         files.remove_abandoned()
         yield _measure(config, folder, interpreters, planner_of, on_event)
@@ -109,9 +113,43 @@ def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfi
     return replace(config, environments=list(map(str, environments)))
 
 
+def _say_interpreters(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> None:
+    """Say which interpreters a file has named: it may lie above this folder, and be of long ago."""
+    by_file: dict[str, list[str]] = {}
+    for environment in environments_of(config):
+        if (source := interpreters.source(environment)) not in ("", OPTION, MADE):
+            by_file.setdefault(source, []).append(f"{environment}={interpreters.of(environment)}")
+    for file, named in by_file.items():
+        on_event(Notice(f"interpreters by {file}: {', '.join(named)}"))
+
+
 def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
     catalog.require_known(config.scenarios, config.model_config, config.suite)
     interpreters.require(environments_of(config))
+
+
+def require_possible(config: RunConfig, interpreters: Interpreters, choices: cases.Choices) -> None:
+    """Raise KerasbenchError for what cannot be measured, as far as that shows without a lock and without a backend."""
+    environments = environments_of(config)
+    _require_present(config, interpreters)
+    devices = config.devices or ([] if _sees_more() else [CPU])
+    if not _sees_more() and not any(parse_label(label)[0] == CPU for label in devices):
+        why = "no driver of a GPU is loaded (there is no /dev/nvidia*, /dev/kfd or /dev/dri)"
+        raise MissingBackend(f"no {' or '.join(devices)} here: {why}; leave out --device, or say --device cpu")
+    python = interpreters.of(environments[0])
+    try:
+        selected = catalog.select(
+            config.scenarios, python, None, config.keep_env, config.model_config, config.suite, bare=True
+        )
+    except catalog.BackendNeeded:
+        return
+    hypothetical = replace(config, devices=devices)
+    cases.require_possible(hypothetical, selected, environments, processors(), choices)
+
+
+def _sees_more() -> bool:
+    """Tell whether backends may see more than the CPU here; to import them takes seconds."""
+    return sys.platform != "linux" or linux.has_accelerator()
 
 
 def _config_to_resume(file: Path, begun: RunConfig, interpreters: Interpreters) -> RunConfig:
@@ -131,7 +169,7 @@ def survey(
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
     environments = environments_of(config)
 
-    sees_more = sys.platform != "linux" or linux.has_accelerator()  # than the CPU; to import takes seconds
+    sees_more = _sees_more()
 
     def probed(environment: Environment, tick: questions.Tick) -> ProbeReport | Failure:
         return questions.probe(environment.backend, interpreters.of(environment), tick, config.keep_env, sees_more)

@@ -3,6 +3,7 @@
 import dataclasses
 import importlib
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from kerasbench import backends, variants
 from kerasbench.private import LostNameError
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
-from kerasbench.protocol.messages import TrialFailure
+from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, LookRequest
 from kerasbench.scenario import Workload, require_unchanged
 from kerasbench.worker.failure import failure_of, one_line, refuse_other_frameworks
@@ -35,8 +36,23 @@ class DeferredModule(ModuleType):
         return getattr(importlib.import_module(self.__name__), attribute)
 
 
+class WithheldModule(ModuleType):
+    """Stands for a package that is not imported, and notes whether anything of it was used."""
+
+    was_used = False
+
+    def __getattr__(self, attribute: str) -> Any:
+        if not attribute.startswith("__") or attribute == "__path__":
+            self.was_used = True
+        raise AttributeError(attribute)
+
+
 def describe_each(request: DescribeRequest) -> list[Description]:
-    sys.modules.setdefault("keras", DeferredModule("keras"))  # it is there where a script is described
+    keras = WithheldModule("keras") if request.bare else DeferredModule("keras")
+    if request.model_config.script is None:  # which has imported it
+        sys.modules["keras"] = keras
+    if request.bare:
+        refuse_other_frameworks()
     descriptions = []
     for file in request.files:
         try:
@@ -54,7 +70,10 @@ def describe_each(request: DescribeRequest) -> list[Description]:
                 workloads=[_workload(resolved, workload) for workload in scenario.workloads],
             )
         except Exception as error:
-            raise TrialFailure(failure_of(error, PHASE, file)) from error
+            failure = failure_of(error, PHASE, file)
+            if request.bare and (isinstance(error, ImportError) or getattr(keras, "was_used", False)):
+                failure = replace(failure, code=Code.UNAVAILABLE)
+            raise TrialFailure(failure) from error
         descriptions.append(description)
     return descriptions
 

@@ -28,6 +28,7 @@ OOM = re.compile(
 MPS = re.compile("mps (device|backend|framework)", re.IGNORECASE)
 MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the result names it"
 PACKAGE = Path(__file__).parents[1]
+NOT_THEIRS = "if the model runs on this backend without kerasbench, report it with the last lines below"
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
 
 
@@ -39,7 +40,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     if isinstance(error, TrialFailure):
         return dataclasses.replace(error.failure, phase=error.failure.phase or phase)
     if isinstance(error, ScenarioError):
-        return Failure(Code.INVALID, str(error), error.remedy, phase)
+        return Failure(Code.INVALID, error.cause, error.remedy, phase)
     text = one_line(error, limit=10_000)
     description = f"{type(error).__name__}: {text}" if text else type(error).__name__
     description = description if len(description) <= 300 else description[:299] + "…"
@@ -47,7 +48,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     cause = lost_name(error) or place + description
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
     on_mps = MPS.search(cause) is not None
-    code, remedy = Code.ERROR, "the traceback is in the result file"
+    code, remedy = Code.ERROR, "correct this line" if place else NOT_THEIRS
     if isinstance(error, MemoryError) or OOM.search(cause):
         code, remedy = Code.OOM, "a smaller batch or workload, or a machine with more memory"
     elif isinstance(error, ImportError):
@@ -124,10 +125,11 @@ class HidingFinder:
         return getattr(self._finder, attribute)
 
 
-def refuse_other_frameworks(backend: str) -> None:
+def refuse_other_frameworks(*allowed: str) -> None:
     """Make every framework but one look as if it were not installed: Keras imports others for nothing, in seconds."""
     # Hidden, not None in sys.modules: Keras' Rescaling and its kin ask whether TensorFlow is in there.
-    others = {backends.get(other).PACKAGE for other in backends.names()} - {backends.get(backend).PACKAGE}
+    others = {backends.get(name).PACKAGE for name in backends.names()}
+    others -= {backends.get(name).PACKAGE for name in allowed}
     sys.meta_path[:] = [HidingFinder(finder, others) for finder in sys.meta_path]
 
 

@@ -148,7 +148,10 @@ def time_texts(way: str, runner: Runner, pace: Pace, ask: Ask) -> Generation | N
 def _by_calls(call: Call, runner: Runner, x: Any) -> Grow:
     """Each new token pushes out the first one, so that nothing is compiled again. It counts once the host knows it."""
     if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind not in "iu":
-        raise ScenarioError("new_tokens needs token ids: x must be one array of integers, (samples, length)")
+        raise ScenarioError(
+            "new_tokens needs token ids, and x is not one array of integers, (samples, length)",
+            "return that from data(), or leave out new_tokens",
+        )
     place, to_numpy = runner.place, runner.to_numpy
 
     def grow(counts: Sequence[int]) -> tuple[Any, list[int]]:

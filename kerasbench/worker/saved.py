@@ -82,7 +82,7 @@ class Outline:
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     model = outline(file, trusted=config.trust, custom=bool(config.custom))
     if model.inputs is None and not (config.inputs or config.rows):
-        raise ModelError("the shape of its input is missing: give it, as in --input 28x28 or --input a=8 --input b=4")
+        raise ModelError("the shape of its input is missing", "give it, as in --input 28x28 or --input a=8 --input b=4")
     for spec in model.inputs or ():
         if spec.dtype == configs.TEXT:
             raise reads_text(file, spec, model)
@@ -177,7 +177,7 @@ def _read_hdf5(file: Path) -> tuple[dict[str, Any], str, Any]:
     except (OSError, ValueError, RuntimeError, KeyError) as error:
         raise damaged(file, error) from None
     if not isinstance(config, str | bytes):
-        raise ModelError(f"{file.name}: it holds weights without a model: save the whole model, as a .keras file")
+        raise ModelError(f"{file.name}: it holds weights without a model", "save the whole model, as a .keras file")
     if isinstance(version, bytes):
         version = version.decode("utf-8", "replace")
     said = _parsed(file, training) if isinstance(training, str | bytes) and training else None
@@ -257,11 +257,11 @@ def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
         raise explained(error, file, model_outline, keras.__version__) from error
     if model_outline.compiled and not model.compiled:
         raise ModelError(
-            f"{file.name}: it has a compile() of its own, which Keras does not repeat: use a scenario file"
+            f"{file.name}: it has a compile() of its own, which Keras does not repeat", "use a scenario file"
         )
     if model.run_eagerly:
         cause = "it was compiled with run_eagerly, which cannot be measured"
-        raise ModelError(f"{file.name}: {cause}: compile it without, and save it again")
+        raise ModelError(f"{file.name}: {cause}", "compile it without, and save it again")
     _renew_optimizer(model)
     return model
 
@@ -335,7 +335,7 @@ def reads_text(file: Path, spec: Spec, model: Outline) -> ModelError:
 
 def damaged(file: Path, error: object) -> ModelError:
     text = " ".join(str(error).split()) or type(error).__name__
-    return ModelError(f"{file.name}: not a model that Keras 3 has saved, or damaged ({text[:120]}): save it again")
+    return ModelError(f"{file.name}: not a model that Keras 3 has saved, or damaged ({text[:120]})", "save it again")
 
 
 def runs_code(file: Path, what: str) -> ModelError:
@@ -354,11 +354,13 @@ def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> 
         return known
     if _numbers(model.keras) > _numbers(keras_here):
         versions = f"saved by Keras {model.keras}, which Keras {keras_here} cannot read"
-        return ModelError(f"{file.name}: {versions}: install that one")
+        return ModelError(f"{file.name}: {versions}", "install that one")
     if isinstance(error, OSError | KeyError | EOFError) or "Expected a model.weights" in text:
         return damaged(file, text)
     if "objects could not be loaded" in text:
-        return ModelError(f"{file.name}: its weights do not fit its layers, so it is damaged: {shortened(text)}")
+        return ModelError(
+            f"{file.name}: its weights do not fit its layers: {shortened(text)}", "it is damaged: save it again"
+        )
     advice = "" if file.suffix == ".keras" else "; save it as a .keras file, by the Keras that made it"
     sentence = f"{file.name}: Keras cannot load it: {type(error).__name__}: {shortened(text)}{advice}"
     return ModelError(sentence, REBUILT if "got an unexpected keyword argument" in text else "")

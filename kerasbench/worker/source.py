@@ -42,7 +42,7 @@ def draw_targets(loss: Any, shape: Sequence[int], samples: int, rng: Any) -> Any
     name = next((name for name in names if name in KNOWN), "")  # of an object its first class, or its function's
     whole = (samples, *shape)
     if name in UNMADE:
-        raise ModelError(f"its loss is {name}, for which kerasbench has no targets: use a scenario file")
+        raise ModelError(f"its loss is {name}, for which kerasbench has no targets", "use a scenario file")
     if name in CLASSES:
         return rng.integers(0, max(1, shape[-1] if shape else 1), whole[:-1] if shape else whole, dtype=np.int32)
     if name in SHARES:
@@ -178,7 +178,7 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
     for tensor in keras.tree.flatten(structure):
         if tensor.shape[0] is not None and is_stateful:
             cause = f"its input {tensor.name} has {tensor.shape[0]} samples, no more and no less"
-            raise ModelError(f"{cause}: build it with stateful=False")
+            raise ModelError(cause, "build it with stateful=False")
         sizes = [size for name, size in takers if name == tensor.name]
         # What an embedding takes is one of integers, whatever it says.
         dtype, least = ("int32", padding) if sizes else (str(tensor.dtype), 0)

@@ -348,7 +348,7 @@ def classes_of(targets: Any) -> Any | None:
 def _last_loss(history: Logs) -> float:
     """Return the last loss of a `fit`; raise ScenarioError where the model's own ``train_step`` returns none."""
     if "loss" not in history:
-        raise ScenarioError('the model\'s own train_step must return its loss: {"loss": ...}')
+        raise ScenarioError("the model's own train_step returns no loss", 'have it return {"loss": ...}')
     return _finite(history["loss"][-1])
 
 

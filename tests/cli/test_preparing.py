@@ -2,6 +2,7 @@
 
 import json
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -25,7 +26,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> Environments:
     specs: Environments = []
     seen = ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [Device("cpu")])
 
-    def create(name: str, spec: EnvironmentSpec) -> str:
+    def create(name: str, spec: EnvironmentSpec, say: Callable[[str], None]) -> str:
         specs.append((name, spec))
         return f"/made/{name}/python"
 
@@ -49,8 +50,11 @@ EVERY = ["jax", "tensorflow", "torch"]
 def test_env_create_makes_each_backend_s_environment_and_names_it(
     arguments: str, spec: EnvironmentSpec, names: list[str], shell: Shell, asked: Environments
 ) -> None:
-    out, file = shell.out("env", "create", *arguments.split()), Path("kerasbench.toml").absolute()
-    assert asked == [(name, spec) for name in names]
+    Path("c.txt").touch()
+    code, out, err = shell("env", "create", *arguments.split())
+    file = Path("kerasbench.toml").absolute()
+    assert (code, asked) == (0, [(name, spec) for name in names])
+    assert err == f"runs in {file.parent} and below use what kerasbench.toml names; remove its line to undo that\n"
     assert file.read_text() == "[python]\n" + "".join(f'{name} = "/made/{name}/python"\n' for name in names)
     assert out == f"jax 0.10.2 sees cpu; {file} names it\n" * len(names)
 

@@ -107,7 +107,37 @@ def test_an_environment_has_keras_and_its_backend_and_a_lock_that_says_what_it_i
 def test_constraints_and_an_index_are_handed_to_uv(tool: Uv, tmp_path: Path) -> None:
     venvs.create("torch", EnvironmentSpec(constraints=Path("c.txt"), index="https://index.example/cpu"), tmp_path)
     index = ("--index", "https://index.example/cpu", "--index-strategy", "unsafe-best-match")
-    assert (tool.commands[0][-6:], tool.commands[2][-4:]) == (("--constraint", "c.txt", *index), index)
+    assert (tool.commands[0][-6:], tool.commands[2][-4:]) == ((*index, "--constraint", "c.txt"), index)
+
+
+@pytest.mark.parametrize(
+    ("cards", "gpu", "is_cpu", "said"),
+    [
+        ([], None, True, "CPU builds, because no NVIDIA GPU is here"),
+        ([TOO_OLD], None, True, "CPU builds, because no NVIDIA GPU is here"),
+        ([H200], None, False, "CUDA 13 builds, several GB; --cpu installs smaller ones"),
+        ([], True, False, "CUDA 13 builds, several GB"),
+        ([H200], False, True, "CPU builds"),
+    ],
+)
+def test_builds_are_those_that_this_machine_can_use_and_are_said_before_they_are_fetched(
+    cards: list[Card],
+    gpu: bool | None,
+    is_cpu: bool,
+    said: str,
+    tool: Uv,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    on(monkeypatch, "linux", cards=cards)
+    lines: list[str] = []
+
+    def say(line: str) -> None:
+        lines.append(f"{len(tool.commands)}: {line}")
+
+    venvs.create("torch", EnvironmentSpec(gpu=gpu), tmp_path, say)
+    assert (CPU_BUILDS[0] in tool.commands[0]) == is_cpu
+    assert [line for line in lines if line.startswith(f"0: {said}")] == lines
 
 
 @pytest.mark.parametrize(("system", "options"), [("linux", CPU_BUILDS), ("darwin", ())])  # a Mac has one build

@@ -1,6 +1,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -66,6 +67,56 @@ def test_a_run_that_waits_is_told_of_each_holder_before_it(tmp_path: Path, monke
         assert all(run.poll() == 0 for run in holders)
     for line, run in zip(said, holders, strict=True):
         assert f"waiting for another kerasbench run on this machine (process {run.pid}, since 2" in line
+
+
+WAIT = """
+import os, sys
+from pathlib import Path
+from kerasbench.host import lock
+lock.RETRY_S = 0.01
+with lock.machine_lock(Path(sys.argv[1]), lambda line: print(line, flush=True)):
+    with open(sys.argv[2], "a") as stream:
+        print(os.getpid(), file=stream)
+"""
+
+
+def waiting(file: Path, served: Path) -> "subprocess.Popen[str]":
+    process = subprocess.Popen([sys.executable, "-c", WAIT, str(file), str(served)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline().startswith("waiting for another kerasbench run")
+    return process
+
+
+def test_runs_that_wait_are_served_in_turn_and_those_that_are_gone_or_stopped_hold_up_nobody(tmp_path: Path) -> None:
+    file, served = tmp_path / "lock", tmp_path / "served"
+    with holder(file) as first:
+        runs = [waiting(file, served) for _ in range(6)]
+        runs[0].kill()
+        runs[0].wait()
+        runs[1].send_signal(signal.SIGSTOP)
+        first.communicate()
+        for run in (runs[0], *runs[2:]):
+            run.communicate()
+        assert list(map(int, served.read_text().split())) == [run.pid for run in runs[2:]]
+        runs[1].send_signal(signal.SIGCONT)
+        runs[1].communicate()
+    assert served.read_text().split()[-1] == str(runs[1].pid)
+
+
+def test_a_run_is_told_how_many_wait_before_it(tmp_path: Path) -> None:
+    file = tmp_path / "lock"
+    with holder(file) as first:
+        earlier = waiting(file, tmp_path / "served")
+        second = subprocess.Popen(
+            [sys.executable, "-c", WAIT, str(file), str(tmp_path / "served")], stdout=subprocess.PIPE, text=True
+        )
+        assert second.stdout is not None
+        assert f"(process {first.pid}, since 2" in (line := second.stdout.readline())
+        assert "; waiting before this run: 1); Ctrl-C stops waiting" in line
+        first.communicate()
+        earlier.communicate()
+        second.communicate()
+    assert [*tmp_path.glob("*.waits")] == []
 
 
 def test_what_another_program_wrote_there_names_nobody_and_moves_no_cursor(tmp_path: Path) -> None:

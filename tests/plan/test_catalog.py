@@ -347,7 +347,7 @@ def test_a_link_to_a_model_is_a_model_of_the_link_s_name(saved: Path, tmp_path: 
 
 
 def test_a_model_that_cannot_be_measured_is_one_sentence(saved: Path) -> None:
-    with pytest.raises(UnusableScenario, match=r"net.keras cannot be used: its input is open: a \(\?\): say the open"):
+    with pytest.raises(UnusableScenario, match=r"net.keras cannot be used: its input is open: a \(\?\); say the open"):
         catalog.select([str(saved)], sys.executable)
     with zipfile.ZipFile(saved, "a") as content:
         content.writestr("../../evil.txt", b"x")

@@ -54,7 +54,7 @@ def test_settings_are_what_a_run_is_configured_by(said: Asked, asked: RunConfig)
             (mode.name, said, complaint)
             for mode in known.MODES
             for said, complaint in (
-                (Settings(backends=["pytorch"]), "did you mean 'torch'"),
+                (Settings(backends=["toch"]), "did you mean 'torch'"),
                 (Settings(devices=["tpu"]), "unknown device 'tpu'"),
                 (Settings(seed=-1), "--seed takes"),
                 (Settings(timeout=0), "--timeout takes"),

@@ -42,7 +42,7 @@ def test_the_last_output_is_the_end_of_it_in_one_line(detail: str, words: str) -
 
 
 ENDED = [(code, "a | <b>\n", True) for code in (Code.CRASH, Code.TIMEOUT, Code.OOM, Code.INVALID)]
-SAID_ALREADY = [(Code.ERROR, TRACEBACK), (Code.OOM, TRACEBACK), (Code.PARITY, "x"), (Code.CRASH, "")]
+SAID_ALREADY = [(Code.OOM, TRACEBACK), (Code.PARITY, "x"), (Code.CRASH, "")]
 
 
 @pytest.mark.parametrize(("code", "detail", "shown"), [*ENDED, *((*said, False) for said in SAID_ALREADY)])
@@ -50,6 +50,17 @@ def test_the_last_output_of_a_child_that_was_ended_is_shown_once(code: Code, det
     failed = made.trial(failure=Failure(code, "because", "mend it", "build", detail))
     lines = made.known(details.failures(Findings.of(made.record(failed)))).lines
     assert [plain(line) for line in lines] == (["dense on PyTorch: last output: a | <b>"] if shown else [])
+
+
+def test_of_an_exception_the_end_of_its_traceback_is_shown() -> None:
+    frame = '  File "keras/models.py", line 7, in call\n    layer(x)\n    ~~~~~^^^\n'
+    detail = TRACEBACK.replace("RuntimeError", f"{frame}RuntimeError")
+    failed = made.trial(failure=Failure(Code.ERROR, "RuntimeError: no", "mend it", "build", detail))
+    (line,) = made.known(details.failures(Findings.of(made.record(failed)))).lines
+    assert plain(line) == (
+        "dense on PyTorch: last lines of the traceback: "
+        'File "keras/models.py", line 7, in call / layer(x) / RuntimeError: no'
+    )
 
 
 @pytest.mark.parametrize(

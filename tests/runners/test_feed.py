@@ -87,7 +87,7 @@ def test_one_row_is_drawn_to_learn_its_size_and_then_those_that_are_needed(batch
             lambda x, y, batch: iter(in_batches(x, y, batch)),
             "made a list_iterator. It must make a keras.utils.PyDataset",
         ),
-        (lambda x, y, batch: in_batches(x.astype(np.float64), y, batch), "not float64; x is"),
+        (lambda x, y, batch: in_batches(x.astype(np.float64), y, batch), "not float64: x is"),
         (lambda x, y, batch: [x[:16], x[16:]], "must be (x, y) or (x, y, sample_weight), not ndarray"),
         (lambda x, y, batch: [(x[:16],)] * 2, "must be (x, y) or (x, y, sample_weight), not tuple"),
     ],
@@ -178,7 +178,7 @@ def test_weights_of_classes_are_for_training_alone_in_whichever_form_classes_com
     assert feed.step(rows)[2].tolist() == [2.0 if label == 0 else 1.0 for label in rows.y]
     for targets in (np.array([2, 0, 1]), np.array([[2], [0], [1]]), np.eye(3)[[2, 0, 1]]):
         assert weights_of(targets, {2: 5.0, 1: 0.5}).tolist() == [5.0, 1.0, 0.5]
-    with pytest.raises(ScenarioError, match="with several targets use sample weights"):
+    with pytest.raises(ScenarioError, match="there are several targets: return sample_weight"):
         weights_of([np.zeros(2)], {0: 1.0})
 
 

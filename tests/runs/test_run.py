@@ -1,5 +1,6 @@
 """The steps of a whole run, one by one; a whole run is tried with real children."""
 
+import sys
 from pathlib import Path
 from unittest.mock import Mock
 
@@ -8,7 +9,7 @@ import pytest
 from kerasbench import host
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, ResultsError, UnusableScenario, UsageError
-from kerasbench.events import StepEnded, StepStarted
+from kerasbench.events import Notice, StepEnded, StepStarted
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState
 from kerasbench.modes import known
@@ -60,6 +61,16 @@ def test_the_machine_is_held_until_all_is_drawn(store: Store, tmp_path: Path, mo
         pytest.fail("another run measures meanwhile")
     with machine_lock():
         pass
+
+
+def test_interpreters_that_a_file_names_are_said(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(run, "_measure", lambda *_: run.FinishedRun(made.record(made.trial()), store))
+    named = made.by_environment({"torch": sys.executable, "jax": sys.executable, "tensorflow": sys.executable})
+    sources = made.by_environment({"torch": "/a/kerasbench.toml", "jax": "--python", "tensorflow": "/unused.toml"})
+    config, events = RunConfig(scenarios=["mnist_dense"], backends=["torch", "jax"]), Events()
+    with run.measured(config, tmp_path, Interpreters(named, sources), known.planner, events):
+        pass
+    assert events == [Notice(f"interpreters by /a/kerasbench.toml: torch={sys.executable}")]
 
 
 def test_what_the_disk_refuses_is_kept_to_be_shown(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:

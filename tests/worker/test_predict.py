@@ -212,7 +212,7 @@ def test_what_is_no_text_no_scores_or_no_tokens_is_the_scenario_s_fault(monkeypa
         with pytest.raises(ScenarioError, match=complaint):
             timed(model, way, 1, generate, feed)
 
-    refused("x must be one array of integers", feed=fed())
+    refused("x is not one array of integers", feed=fed())
     refused(r"integers of shape \(2, 1\), not float64", "own", generate=lambda x, tokens: np.zeros((2, tokens)))
     refused(r"not int64 of shape \(2, 9\)", "own", generate=lambda x, tokens: np.zeros((2, 9), np.int64))
     vars(model).update(predict_on_batch=lambda x: np.zeros((2, WORDS)))

@@ -1,5 +1,7 @@
 """What a comparison of versions measures: base and head of each backend in pairs, the base twice."""
 
+import sys
+from contextlib import suppress
 from dataclasses import replace
 
 from kerasbench import backends, events
@@ -37,6 +39,10 @@ class Plans(Planner):
 
         assert isinstance(config, RunConfig)
         catalog.require_known(config.scenarios, config.model_config, config.suite)
+        with suppress(catalog.BackendNeeded):  # before anything is installed
+            catalog.select(
+                config.scenarios, sys.executable, None, config.keep_env, config.model_config, config.suite, bare=True
+            )
         packages = {backends.get(name).PACKAGE: name for name in backends.names()}
         known = sides.about(asked.base, asked.head, list(packages), chosen.labels())
         named = config.backends or [packages[package] for package in known] or backends.names()
