@@ -32,7 +32,6 @@ OTHER_FORMS = {
     ".tflite": "a TensorFlow Lite model",
     ".pt": "a PyTorch file",
     ".pth": "a PyTorch file",
-    ".ipynb": "a notebook",
     ".ckpt": "a file of weights without the model",
     ".safetensors": "a file of weights without the model",
 }
