@@ -9,7 +9,8 @@ from typing import Any, get_args
 
 from kerasbench import modes, names, variants
 from kerasbench.errors import UsageError
-from kerasbench.settings import ELSEWHERE, Settings, require_said, words
+from kerasbench.names import ENVIRONMENTS
+from kerasbench.settings import ELSEWHERE, Settings, options, require_said, words
 from kerasbench.variants.variant import OptionSpec
 
 # What an option with one value takes, by its type: the types of Python, in words.
@@ -18,12 +19,19 @@ OF_VARIANTS = {variant.name: variant.option for variant in variants.ALL if varia
 
 
 @dataclass(frozen=True)
-class AskedDoctor(Settings):
+class AskedEnvironments(Settings):
+    backends: list[str] = options(
+        "--backend NAME", ENVIRONMENTS, "tensorflow, torch or jax. Default: all three.", names.BACKENDS
+    )
+
+
+@dataclass(frozen=True)
+class AskedDoctor(AskedEnvironments):
     takes = ("backends", "python", *ELSEWHERE)
 
 
 @dataclass(frozen=True)
-class AskedCreate(Settings):
+class AskedCreate(AskedEnvironments):
     takes = ("backends",)
 
 

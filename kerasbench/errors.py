@@ -8,7 +8,7 @@ KerasbenchError
 ├── MachineBusy          another run is measuring on this machine
 ├── UnsupportedSystem    kerasbench does not run on this system
 ├── ResultsError         a results file or folder that cannot be read or written
-└── Undecided            a verdict was asked for, and nothing could be judged
+└── Undecided            a verdict was asked for, and everything is undecided
 """
 
 import os

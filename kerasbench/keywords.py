@@ -10,6 +10,8 @@ Interpreters = Words | Mapping[str, str | Path]
 
 
 class SharedKeywords(TypedDict, total=False):
+    fit: int
+    callbacks: bool
     inputs: Words
     custom: str | Path
     trust: bool
@@ -20,6 +22,7 @@ class SharedKeywords(TypedDict, total=False):
     seed: int
     keep_env: Words
     wait: bool
+    arguments: Sequence[str]
 
 
 class TablesKeywords(TypedDict, total=False):
@@ -64,9 +67,9 @@ class SweepKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=Fals
 
 
 class ExplainKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
+    without_causes: bool
     data: str
     batch_size: int | None
-    without_causes: bool
     control: bool
 
 
@@ -83,17 +86,17 @@ class BisectKeywords(SharedKeywords, TablesKeywords, total=False):
 
 
 class FastestKeywords(SharedKeywords, MachinesKeywords, total=False):
+    rounds: int | None
+    budget: str | float | None
     purpose: str
     tries: Words
     margin: str | float
     batch_size: int | None
-    rounds: int | None
-    budget: str | float | None
     runtime: Words
 
 
 class SoakKeywords(SharedKeywords, total=False):
+    minutes: float
     data: str
     purpose: str
     batch_size: int | None
-    minutes: float

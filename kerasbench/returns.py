@@ -155,7 +155,7 @@ class Versions(Results):
 
     @property
     def regressions(self) -> list[str]:
-        """What is clearly worse, or fails with the head alone; raises Undecided where nothing could be judged."""
+        """What is clearly worse, or fails with the head alone; raises Undecided where everything is undecided."""
         pairs.require_decided(self.versus)
         return [line for compared in self.versus for line in of_versions.worse(compared)]
 
@@ -178,7 +178,7 @@ class Compared(Tabled):
 
     @property
     def regressions(self) -> list[str]:
-        """What became slower or fails now; raises Undecided where nothing could be judged."""
+        """What became slower or fails now; raises Undecided where everything is undecided."""
         self.comparison.require_decided()
         return [case_name(case) for case in self.comparison.regressions]
 

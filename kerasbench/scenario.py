@@ -18,12 +18,14 @@ from kerasbench.protocol.requests import NOTHING, ModelConfig
 NAME_PATTERN = re.compile(r"[^\W_][\w.-]{0,63}")  # letters and digits of all scripts
 SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
 APPLICATIONS = "keras.applications."
+NOTEBOOK = ".ipynb"
 NAMED = re.compile(rf"{re.escape(APPLICATIONS)}\w+")
 KERAS_PREDICT_BATCH = 32  # Keras' default, where training takes the whole set at once
 STEP_PER_FORWARD = 3  # the gradient of a matrix multiplication is two more of its size: by its input and by its weights
 Kind = Literal["dense", "cnn", "cnn1d", "recurrent", "transformer", "layer", "other"]  # of model: pages sort by it
 LEAST_TOKENS = 3  # two points lie on any line
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
+MAX_NOTEBOOK_BYTES = 64 << 20  # which holds its pictures, too
 
 
 class ScenarioError(Exception):
@@ -185,7 +187,7 @@ def is_named(file: Path) -> bool:
 def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
     """Hash a file, a saved model's with its own layers and samples; raise ScenarioError if it cannot be used."""
     if not (is_saved(file) or is_named(file)):
-        return _hash(file, ScenarioError, MAX_FILE_BYTES)
+        return _hash(file, ScenarioError, MAX_NOTEBOOK_BYTES if file.suffix == NOTEBOOK else MAX_FILE_BYTES)
     of_model = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _hash(file, ModelError)
     others = [_hash(Path(other), ModelError) for other in (config.custom, config.rows) if other]
     return hashlib.sha256("\0".join([of_model, *others]).encode()).hexdigest() if others else of_model

@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 
 from kerasbench import names
 from kerasbench.errors import UsageError
+from kerasbench.names import ENVIRONMENTS, EXPERTS, FILES, LONG, MACHINES, MODEL, SCRIPT, WHAT
 from kerasbench.variants.variant import OptionSpec
-
-WHAT, MODEL, LONG, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = names.GROUPS
 
 # Options that go together, for ``takes``.
 EVERY = (
-    "backends", "devices", "data", "inputs", "custom", "trust", "python", "results", "timeout", "memory_limit", "seed",
-    "keep_env", "wait",
+    "backends", "devices", "data", "fit", "callbacks", "inputs", "custom", "trust", "python", "results", "timeout",
+    "memory_limit", "seed", "keep_env", "wait",
 )  # fmt: skip
 ROUNDS = ("interval", "quick", "rounds", "rigorous", "budget")
 ELSEWHERE = ("hosts", "cluster", "insecure")  # other machines can measure it
@@ -42,11 +41,14 @@ class Settings:
     suite: str = option("", "--suite NAME", WHAT,
         "All scenarios of a suite: published (default), tiny, modern or layers.", names.SUITES)
     backends: list[str] = options("--backend NAME", WHAT,
-        "tensorflow, torch or jax. Default: all that are installed (doctor, env create: all three).", names.BACKENDS)
+        "tensorflow, torch or jax. Default: all that are installed.", names.BACKENDS)
     devices: list[str] = options("--device NAME", WHAT,
         "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.", ("cpu", "gpu"))
     data: str = option("synthetic", "--data KIND", WHAT,
         "synthetic (no download; default) or real (from keras.datasets).", ("synthetic", "real"))
+    fit: int = option(1, "--fit N", SCRIPT, "Measure the script's Nth call of fit(). Default: its first.")
+    callbacks: bool = option(False, "--callbacks", SCRIPT,
+        "Keep the callbacks that the script gives to fit(). Default: leave them out, for they may write files.")
     inputs: list[str] = options("--input [NAME=]SIZE", MODEL,
         "Size of an input whose dimensions are open: tokens=128, tokens=128:int32, 96x96x3.")
     batch_size: int | None = option(None, "--batch-size N", MODEL, "Samples in a batch. Default: 32.")
@@ -58,7 +60,7 @@ class Settings:
     interval: str | float | None = option(None, "--interval PERCENT", LONG,
         "3 to 12 rounds, until the fastest is decided and every printed interval is within this (beyond 2×: "
         "twice this), or until 12 would not do. Default: 5%.")
-    rounds: int | None = option(None, "--rounds N", LONG, "Exactly N rounds. `fastest`: at most N, by default 4.")
+    rounds: int | None = option(None, "--rounds N", LONG, "Exactly N rounds.")
     rigorous: bool = option(False, "--rigorous", LONG, "Twelve rounds and an A/A control.")
     budget: str | float | None = option(None, "--budget TIME", LONG,
         "Time limit: 90s, 10m or 1h. No round starts that would exceed it; the first always completes.")
@@ -80,7 +82,7 @@ class Settings:
         "A/A control: measure one configuration of each workload twice. A difference between the two is noise.")
     timeout: str | float | None = option(None, "--timeout TIME", EXPERTS,
         "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a case, "
-        "then ten times what that took, at least 60 s. A soak gets ten times its minutes on top.")
+        "then ten times what that took, at least 60 s.")
     memory_limit: str | float | None = option(None, "--memory-limit SIZE", EXPERTS,
         "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of what is free.")
     seed: int = option(0, "--seed N", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.")
@@ -89,6 +91,7 @@ class Settings:
     wait: bool = option(False, "--wait", EXPERTS, "Wait if another run uses this machine. Default: stop with an error.")
     # fmt: on
     choices: dict[str, list[str]] = field(default_factory=dict)  # what was said of variants, by their names
+    script_arguments: list[str] = field(default_factory=list)  # a script's own
     rows: str = ""  # of a live model
     samples: int = 0
 

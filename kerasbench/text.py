@@ -4,12 +4,16 @@ Text from a scenario or a framework must move no cursor of a terminal and change
 """
 
 import io
+import os
 import re
 import sys
 from collections.abc import Collection
 from contextlib import suppress
 from datetime import UTC, datetime
+from typing import TextIO
 
+PIPE_COLUMNS = 100  # of what no terminal shows
+MARGIN = "    "  # of what goes on in the next line
 NOTHING = "–"  # in a table, where there is no number to have
 KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
 # The last line of every page that kerasbench writes: one without it is somebody else's.
@@ -88,6 +92,32 @@ def one_line(text: str) -> str:
     return " ".join(blanked(text).split())
 
 
+def columns_of(stream: TextIO) -> int:
+    """Return how many columns a line on it may have."""
+    asked = whole_number(os.environ.get("COLUMNS", ""))
+    if asked:
+        return asked
+    with suppress(OSError, ValueError, AttributeError):  # a pipe, a notebook's stream
+        return os.get_terminal_size(stream.fileno()).columns or PIPE_COLUMNS
+    return PIPE_COLUMNS
+
+
+def wrapped(text: str, columns: int) -> str:
+    """Break lines between words where they are longer; a command for a shell stays whole."""
+    import textwrap
+
+    lines: list[str] = []
+    for line in text.split("\n"):
+        margin = line[: len(line) - len(line.lstrip())]
+        if len(line) <= columns or line.startswith(f"{margin}$ "):
+            lines.append(line)
+            continue
+        lines += textwrap.wrap(
+            line, columns, subsequent_indent=margin + MARGIN, break_long_words=False, break_on_hyphens=False
+        )
+    return "\n".join(lines)
+
+
 def write_whatever_stdout_takes() -> None:
     """Have stdout show ``?`` for what its encoding lacks (``±`` in ASCII): no table is lost for that."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a notebook's, or none at all, has no encoding to go by
@@ -103,5 +133,7 @@ def print_document(text: str) -> None:
 
 def complain(what: str) -> None:
     """Say on stderr what is wrong; it may quote a scenario or a file, and moves no cursor."""
+    line = f"kerasbench: {printable(what)}"
     with suppress(OSError):  # a full disk takes no complaint either, and the exit code says enough
-        print(f"kerasbench: {printable(what)}", file=sys.stderr)
+        is_shown = sys.stderr is not None and sys.stderr.isatty()  # none: it was closed
+        print(wrapped(line, columns_of(sys.stderr)) if is_shown else line, file=sys.stderr)

@@ -15,6 +15,7 @@ from kerasbench.modes import versus as versus_mode
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.measurement import (
+    Batch,
     Compiler,
     EpochEnds,
     Exported,
@@ -203,6 +204,7 @@ def explain() -> Runs:
     mine = made.in_blocks({TORCH: 2.0}, taken_apart)
     rivals = made.in_blocks({torch(jit=True): 1.5, TORCH_GPU: 0.4})
     rivals += made.in_blocks({torch(without_pooling_copy=True): 1.2, torch(without_returned_memory=True): 2.0})
+    rivals += made.in_blocks({torch(without_last_channels=True): 2.4})
     other = Failure(Code.UNSUPPORTED, "Keras 3.16.0 has another _compute_attention", "compare with another version")
     rivals.append(made.trial(0, failure=other, options=torch(without_attention_dropout=True).options))
     larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
@@ -255,10 +257,10 @@ def fastest_open() -> Runs:
     return [dataclasses.replace(over, trials=first, rounds_completed=1, stopped_because=results.INTERRUPTED)]
 
 
-def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -> Samples:
-    """Fifty steps of about a millisecond in each turn, which get slower, and leave more memory behind with each."""
+def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False, step_ms: float = 1.0) -> Samples:
+    """Fifty steps in each turn, which get slower, and leave more memory behind with each."""
     slices = []
-    for cycle, ms in enumerate(made.wobbling(1.0, 0, turns)):
+    for cycle, ms in enumerate(made.wobbling(step_ms, 0, turns)):
         done = 55 * (cycle + 1)
         ns, held = int(50 * ms * (1 + slower * cycle / turns) * made.MS), (500 << 20) + leak_bytes * done
         slices.append(Slice(50, ns, cycle, 0, done=done, rss_bytes=held, device_bytes=held // 4 if on_gpu else None))
@@ -266,8 +268,9 @@ def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False) -
 
 
 def soak() -> Runs:
+    """Training for a minute, and building for two seconds, of which nothing is judged."""
     goes_on, rests = (
-        made.changed(made.steps(1.0), training={"slices": going_on(slower, leak_bytes, 40, on_gpu=True)})
+        made.changed(made.steps(1.0), training={"slices": going_on(slower, leak_bytes, 40, True, 40.0)})
         for slower, leak_bytes in ((0.2, 64 << 10), (0.0, 0))
     )
     control = made.in_block(1, rests, device=made.GPU, options=Options(control=True))
@@ -361,6 +364,7 @@ def warned_rows() -> list[Trial]:
         *pair("late", training={"epoch_ends": EpochEnds(2, 900 * made.MS, 200)}),
         *pair("rare", training={"slices": Samples.of(rare)}),
         *pair("unjudged", parity=None),
+        *(made.changed(trial, measurement={"batch": Batch("", "", trial.backend)}) for trial in pair("other_data")),
         *bare(scattered),
         *pair("deviates", parity={"losses": [2.305, 2.2, 2.1], "sensitive": ["BatchNormalization"]}),
         *pair("slow", sizes=dataclasses.replace(made.SIZES, step_ns=5_200 * made.MS, left_out=["epoch"])),

@@ -72,11 +72,11 @@ def test_comparing_gives_verdicts_and_regressions(tmp_path: Path) -> None:
     assert comparison.regressions == ["dense torch cpu"]
     assert "1 of 1 case clearly slower" in str(comparison)
     assert repr(comparison) == (
-        "1 case measured on both sides, 1 judged: 1 slower, 0 faster, 0 neither.\n"
-        "dense torch cpu takes 1.50× as long as before."
+        "1 case measured on both sides: 1 slower, 0 faster, 0 tied, 0 undecided.\n"
+        "dense on PyTorch takes 1.50× as long as before."
     )
     failed = stored(tmp_path / "failed", record=made.record(made.trial(failure=made.FAILURE)))
-    assert "dense torch cpu fails now: died from SIGSEGV in phase 'train'" in repr(kerasbench.compare(old, failed))
+    assert "dense on PyTorch fails now: died from SIGSEGV in phase 'train'" in repr(kerasbench.compare(old, failed))
 
 
 def test_results_become_a_picture_that_a_notebook_shows_and_a_file_keeps(tmp_path: Path) -> None:
@@ -316,10 +316,10 @@ def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs) -> Non
 def test_versions_have_regressions_for_a_test_to_look_at() -> None:
     compared = Versions([of_versions(*versions(SLOWER), *versions(ALIKE, "jax"))])
     (line,) = compared.regressions
-    assert line.startswith("dense torch cpu: a training step takes 1.096× (")
+    assert line.startswith("dense on PyTorch: a training step takes 1.096× (")
     assert compared.versus[0].head == "new"
     assert Versions([of_versions(*versions(ALIKE))]).regressions == []
-    with pytest.raises(Undecided, match=r"^nothing could be judged, so this is no pass: \d numbers, all undecided$"):
+    with pytest.raises(Undecided, match=r"^everything is undecided, so this is no pass: \d numbers, all undecided$"):
         print(Versions([of_versions(*versions(SLOWER)[:2])]).regressions)
     assert repr(Results(compared.records)) == repr(compared)  # loaded from a file it says the same
 

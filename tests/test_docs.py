@@ -110,7 +110,7 @@ def test_the_command_lines_of_all_pages_are_taken() -> None:
             pytest.fail(f"{name_of_page}: {line}: {error.format_message()}")
 
 
-MOST_PAGES, MOST_WORDS = 19, 26_000
+MOST_PAGES, MOST_WORDS = 19, 26_500
 LINES_FOR_AN_OWNER = 25  # of a GPU or a Mac, who is to type them
 README_LINES = 95
 

@@ -24,6 +24,7 @@ ELSEWHERE = [name for name in names.MEASURING if "hosts" in commands.options_of(
 MODELS = (names.RUN, names.FASTEST)  # what takes a model object: its rows are ``data``, and that has its place
 LISTS = {"N": "Numbers", "NAME=PATH": "Interpreters"}  # by metavar; the others are Words
 BASES = {"Shared": names.MEASURING, "Tables": names.TABLES, "Machines": ELSEWHERE}  # who takes what they have
+SCRIPT = {"arguments": "Sequence[str]"}  # a script's own, which a shell has behind ``--``
 FILES = ("FILE.py", "DIR")  # a Path is as good as a text
 
 
@@ -46,7 +47,8 @@ def text() -> Iterator[str]:
     inherited: dict[str, str] = {}  # the class that has an option
     for base, having in BASES.items():
         common = {name: kind for name, kind in taken[names.RUN].items() if all(name in taken[of] for of in having)}
-        yield _class(base, ["TypedDict"], {name: kind for name, kind in common.items() if name not in inherited})
+        new = {name: kind for name, kind in common.items() if name not in inherited}
+        yield _class(base, ["TypedDict"], new | (SCRIPT if base == "Shared" else {}))
         inherited |= {name: base for name in common if name not in inherited}
     for command, options in taken.items():
         bases = [base for base, having in BASES.items() if command in having]

@@ -81,6 +81,11 @@ class Measured:
         return not any(m.compiler and (m.compiler.while_measured or m.compiler.eager) for _, m in self.trials)
 
     @property
+    def digest(self) -> str:
+        """Of what a script gave it first; empty: it is of a scenario, or has no trial that compared it."""
+        return next((measurement.batch.digest for _, measurement in self.trials if measurement.batch.digest), "")
+
+    @property
     def device_title(self) -> str:
         return next((trial.device.title for trial, _ in self.trials), "")
 

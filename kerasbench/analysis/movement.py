@@ -4,6 +4,7 @@ import statistics
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from kerasbench.analysis.names import names
 from kerasbench.analysis.parity import Cases, compared
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Movement
@@ -13,8 +14,7 @@ from kerasbench.text import percent
 # A weight stands still that moves by less than this part of what it moves on another backend. In float32 on a CPU a
 # dense network's weights move by the same distance to four digits.
 STILL = 0.1
-# What moves by less than this part of a model's median weight is moved by rounding alone: a bias before a batch
-# normalisation, or that of a key, has no gradient.
+# What moves by less than this part of a model's median weight is moved by rounding alone.
 QUIET = 1e-2
 LEAST_SHARE = 0.01  # of the numbers that training moves; where fewer stand still, a column is only marked
 LEAST_STEPS = 0.5  # of another's: in fewer, it may not have met the rows that move a weight
@@ -31,15 +31,15 @@ class Standstill(NamedTuple):
     weights: tuple[str, ...]
     total: int  # how many weights are trainable
     share: float  # of the numbers that training moves on the other
-    beside: Column  # the other
+    beside: str  # what the other is called
     when: str
 
     @property
     def cause(self) -> str:
         first, *others = self.weights
         more = f" and {len(others)} more" if others else ""
-        which = f"{first}{more} of {self.total} trainable weights"
-        return f"{which} stood still {self.when}, and moved on {self.beside.label}"
+        which = f"{first}{more} of {self.total} trainable matrices"
+        return f"{which} stood still {self.when}, and moved on {self.beside}"
 
 
 def judge_movement(cases: Cases) -> dict[Column, Failure]:
@@ -57,34 +57,38 @@ def judge_movement(cases: Cases) -> dict[Column, Failure]:
 def standstills(cases: Cases) -> dict[Column, Standstill]:
     """Return the cases in which so few numbers stand still that they are marked alone."""
     by_column = {column: _standstill(*pair) for column, pair in _comparisons(cases).items()}
-    return {column: found for column, found in by_column.items() if found is not None and found.share < LEAST_SHARE}
+    return {column: still for column, still in by_column.items() if still is not None and still.share < LEAST_SHARE}
 
 
-def _comparisons(cases: Cases) -> dict[Column, tuple[Movement, Mapping[Column, Movement]]]:
+def _comparisons(cases: Cases) -> dict[Column, tuple[Movement, Mapping[str, Movement]]]:
+    """Return for each column how its weights moved, and those of the columns it is held against, by their names."""
     movements = {
         column: measurement.movement
         for column, (_, measurement) in cases.items()
         if measurement.movement is not None and HALF not in measurement.resolved.compute_dtypes
     }
     pairs = {column: (movement, others) for column, (movement, others, _) in compared(cases, movements).items()}
+    called = names(cases)
     same_model = {
-        column: {rival: other for rival, other in others.items() if other.sizes == movement.sizes and rival != column}
+        column: {
+            called[rival]: other for rival, other in others.items() if other.sizes == movement.sizes and rival != column
+        }
         for column, (movement, others) in pairs.items()
     }
     return {column: (pairs[column][0], others) for column, others in same_model.items()}
 
 
-def _skipped_steps(movement: Movement, others: Mapping[Column, Movement]) -> str:
+def _skipped_steps(movement: Movement, others: Mapping[str, Movement]) -> str:
     for rival, other in others.items():
         if movement.updates is None or not other.updates or not movement.steps or not other.steps:
             continue
         if movement.updates / movement.steps < LEAST_UPDATES * other.updates / other.steps:
             counted = f"{movement.updates:,} updates of the weights in {movement.steps:,} steps"
-            return f"its optimizer made {counted}, that of {rival.label} {other.updates:,} in {other.steps:,}"
+            return f"its optimizer made {counted}, that of {rival} {other.updates:,} in {other.steps:,}"
     return ""
 
 
-def _standstill(movement: Movement, others: Mapping[Column, Movement]) -> Standstill | None:
+def _standstill(movement: Movement, others: Mapping[str, Movement]) -> Standstill | None:
     """Return what stands still beside the column that moves the most of it; None: nothing does."""
     candidates = []
     for rival, other in others.items():
@@ -95,7 +99,7 @@ def _standstill(movement: Movement, others: Mapping[Column, Movement]) -> Stands
 
 
 def _beside(
-    movement: Movement, distances: Sequence[float], others: Sequence[float], rival: Column, when: str
+    movement: Movement, distances: Sequence[float], others: Sequence[float], rival: str, when: str
 ) -> Standstill | None:
     positive = [distance for distance in others if distance > 0]
     least = QUIET * statistics.median(positive) if positive else 0.0

@@ -100,12 +100,18 @@ def compared(cases: Cases, facts: Mapping[Column, Fact]) -> dict[Column, tuple[F
     comparisons = {}
     for column, fact in facts.items():
         batch = variants.batch(column.options)
-        alike = [rival for rival in finest if variants.batch(rival.options) == batch]
+        data = _data(cases, column)
+        alike = [rival for rival in finest if variants.batch(rival.options) == batch and _data(cases, rival) == data]
         apart = [rival for rival in alike if len(alike) > 2 or voices[rival] != voices[column]]
         others = {rival: facts[rival] for rival in apart or alike if rival != column or len(alike) > 2}
         if others:
             comparisons[column] = (fact, others, allowed[column])
     return comparisons
+
+
+def _data(cases: Cases, column: Column) -> str:
+    """Return the hash of what a script gave this column; empty where all are given the same."""
+    return cases[column][1].batch.digest
 
 
 def _voice(column: Column) -> Column:

@@ -45,6 +45,11 @@ class Ranking:
     def withheld(self) -> bool:
         return self.control is not None and is_off(self.control.ratio)
 
+    @property
+    def believed(self) -> bool:
+        """Whether its ratios may be said apart from their table, where a mark stands beside them."""
+        return not self.disturbed and not self.withheld
+
     def over_fastest(self, column: Column) -> Contrast | None:
         """Return None for the fastest itself, and where there is no ratio."""
         return next((contrast for contrast in self.others if contrast.over.column == column), None)

@@ -1,7 +1,9 @@
 """Which warnings apply: to a case, to a row, to a whole summary, and what others disturbed."""
 
+import math
 import statistics
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, starmap
 
@@ -9,9 +11,11 @@ from kerasbench import variants
 from kerasbench.analysis.cases import Measured, Row
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, learned
+from kerasbench.analysis.names import names
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
+from kerasbench.host.programs import MOST_PROGRAMS
 from kerasbench.protocol.columns import CPU, Column
 from kerasbench.protocol.measurement import Training
 from kerasbench.protocol.stages import STAGES
@@ -25,9 +29,10 @@ IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the medi
 SUBNORMAL_NS, PAGE_NS = 6, 1_000
 LEAST_SLOWER = 0.1  # of a step, by what subnormal numbers add to it
 LEAST_IN_PAGES = 0.1  # of a step, in page faults
-# Steps that get longer: the last third of a column's slices beside the first, in nearly every pair of slices. Of 1,249
-# trials in results/ none is beyond both.
-GROWN, IN_ORDER, LEAST_SLICES = 1.4, 0.9, 6
+# Steps that get longer: the last third of a column's slices beside the first, in an order that chance gives to one in
+# seven thousand (H. B. Mann, "Nonparametric tests against trend", 1945). None of 1,255 trials in results/ does both.
+GROWN, TREND, LEAST_SLICES = 1.35, 3.8, 6
+IN_ORDER = 0.9  # of so few slices that not even the best order is as rare as that
 LONGER_MEAN = 1.6  # times the median of a column's slices; of these trials none has more than 1.53
 LATE = 0.5  # of all steps' time; what ends of epochs take beyond their fixed cost
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
@@ -40,6 +45,18 @@ class Concern:
     share: float | None = None  # of a step's time that it is about, estimated
     columns: tuple[Column, ...] = ()  # empty: all
     row: str = ""  # its label; empty: all rows
+
+
+def programs_in(rows: Iterable[Row]) -> list[str]:
+    """Return which other programs kept a CPU busy in blocks that they interrupted, the most frequent first."""
+    trials = ((row, trial) for row in rows for case in row.cases.values() for trial, _ in case.trials)
+    blocks = {
+        (row.label, trial.block): trial.surroundings.programs
+        for row, trial in trials
+        if trial.surroundings is not None and any(signal.name == WarningKind.OTHERS for signal in trial.noise)
+    }
+    named = Counter(name for names in blocks.values() for name in names)
+    return [name for name, _ in named.most_common(MOST_PROGRAMS)]
 
 
 def concerns(summary: Summary) -> list[Concern]:
@@ -64,11 +81,14 @@ def _of_case(row: Row, column: Column) -> Iterator[Concern]:
     has_others = any(other.trials for rival, other in row.cases.items() if rival != column)
     if row.origin.agenda.usual and case.trials and has_others and all(m.parity is None for _, m in case.trials):
         yield Concern(WarningKind.UNJUDGED)
+    digests = {rival: other.digest for rival, other in row.cases.items() if other.digest}
+    if any(digest != digests[column] for digest in digests.values() if column in digests):
+        yield Concern(WarningKind.OTHER_DATA)
     values = case.steps_ms
     if len(values) >= MIN_TRIALS_FOR_INTERVAL and statistics.stdev(values) >= SCATTER_WARN * statistics.fmean(values):
         yield Concern(WarningKind.SCATTERED)
     if deviation := row.deviating.get(column):
-        reference = deviation.beside.label if deviation.beside else "the median of all configurations"
+        reference = names(row.cases)[deviation.beside] if deviation.beside else "the median of all configurations"
         kinds = {kind for _, m in case.trials if m.parity for kind in m.parity.sensitive}
         why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
         detail = f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"
@@ -125,14 +145,16 @@ def _undisturbed_ns(training: Training) -> list[float]:
 
 
 def growth(units_ns: Sequence[float]) -> float:
-    """Return how many times as long the last third of slices is as the first; 1 unless nearly each is longer."""
+    """Return how many times as long the last third of slices is as the first; 1 unless they get longer in order."""
     if len(units_ns) < LEAST_SLICES:
         return 1.0
     third = len(units_ns) // 3
     pairs = list(combinations(units_ns, 2))
     order = sum((later > earlier) - (later < earlier) for earlier, later in pairs) / len(pairs)  # Kendall's tau
     times = statistics.median(units_ns[-third:]) / statistics.median(units_ns[:third])
-    return times if order >= IN_ORDER else 1.0
+    size = len(units_ns)
+    by_chance = math.sqrt(2 * (2 * size + 5) / (9 * size * (size - 1)))  # the standard error of tau without a trend
+    return times if order >= min(IN_ORDER, TREND * by_chance) else 1.0
 
 
 def late_share(training: Training) -> float:

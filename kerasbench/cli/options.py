@@ -14,10 +14,10 @@ CONTEXT = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}  # w
 
 # Each line: a command, and an example of it for its --help.
 EXAMPLES = """
+kerasbench  kerasbench train.py --quick  # a training script as it is
 kerasbench  kerasbench --quick  # a first look: the suite published on every backend and device
-kerasbench  kerasbench mnist_dense --backend jax,torch  # one scenario, two backends, in three rounds or more
 run         kerasbench my_model.keras --backend torch --device cpu,gpu  # is the GPU faster?
-run         kerasbench --suite tiny --quick  # seven small models, one short round
+run         kerasbench train.py --quick -- --epochs 3  # a training script with an argument of its own
 sweep       kerasbench sweep mnist_dense --batch-size 1..4096  # where does one backend overtake another?
 sweep       kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick  # narrower and wider layers
 explain     kerasbench explain mnist_dense  # every backend and device
@@ -50,6 +50,7 @@ create      kerasbench env create --backend torch --name old --with 'keras==3.14
 create      kerasbench env create --backend torch --locked --force  # rebuild it with the same versions
 """
 
+OWN = "--"  # what stands behind it is a script's own
 ARGUMENTS, GENERAL = "Arguments", "Options"
 OPTIONS = (ARGUMENTS, *GROUPS, GENERAL)
 Act = Callable[..., int]
@@ -122,6 +123,9 @@ class ByPurpose(click.Command):
             again = "--resume" in args
             defaults = interpreters.defaults()
             ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
+            own = args[args.index(OWN) + 1 :] if OWN in args else []
+            ctx.params["script_arguments"] = own
+            args = args[: len(args) - len(own)]
         return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -210,10 +214,12 @@ def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tup
 
 GATE = "Exit with 3 if something became clearly worse or fails now, and with 1 if nothing could be decided."
 FAIL_ON = Option("--fail-on regression", SHOW, GATE, type=click.Choice(("regression",)))
+# Prints the run as lines of JSON, for the machine that has started it; the end of its input is Ctrl-C. Nobody types it.
 EVENTS = Option(
     "--events",
     MACHINES,
-    "Print the run as lines of JSON, for the machine that has started this command; the end of its input is Ctrl-C.",
+    "",
+    hidden=True,
 )
 
 

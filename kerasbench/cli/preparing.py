@@ -13,7 +13,7 @@ from kerasbench.cli.options import EVENTS, Argument, Option, as_json, command
 from kerasbench.cli.printing import as_table, diagnosis, print_json
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
 from kerasbench.names import CREATE, DOCTOR, ENVIRONMENTS, EXPERTS, SHOW, SUITES
-from kerasbench.text import print_document
+from kerasbench.text import columns_of, print_document, wrapped
 
 if TYPE_CHECKING:
     from kerasbench.settings import Settings
@@ -34,7 +34,7 @@ def list_(suite: str, as_json: bool) -> int:
         data = [{"suite": entry.suite, "file": str(entry.file)} | asdict(entry.description) for entry in entries]
         print_json(data, ensure_ascii=False)
     else:
-        print(as_table(entries))
+        print(as_table(entries, columns_of(sys.stdout)))
     return EXIT_OK
 
 
@@ -84,7 +84,8 @@ def _diagnose(asked: "Settings", as_json: bool, show: Callable[[str], None]) -> 
     else:
         devices = [device for backend in facts.backends for device in backend.devices]
         advice = missing.advice(facts.machine.fingerprint, devices, missing.index())
-        show(f"{diagnosis(facts, findings)}\n\n{advice}\n")
+        text = f"{diagnosis(facts, findings)}\n\n{advice}\n"
+        show(wrapped(text, columns_of(sys.stdout)))
     return EXIT_FAILED if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
 
 

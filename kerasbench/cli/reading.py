@@ -12,7 +12,7 @@ import click
 from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command
 from kerasbench.cli.printing import print_json, show
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, ResultsError, UsageError
-from kerasbench.names import FILES, SHOW, WHAT
+from kerasbench.names import FILES, SHOW
 from kerasbench.text import blanked, complain, count, label, print_document
 
 if TYPE_CHECKING:
@@ -167,7 +167,7 @@ WITH_SCENARIOS = "Keep names and descriptions of your own scenarios. Without it 
     "contribute",
     Argument("file", "FILE", "A result file, results/<start>.json.", type=Path),
     Option("--clone DIR", FILES, CLONE, type=Path, default=Path()),
-    Option("--with-scenarios", WHAT, WITH_SCENARIOS),
+    Option("--with-scenarios", SHOW, WITH_SCENARIOS),
     Option("--yes", SHOW, "Do not ask, for scripts."),
 )
 def contribute(file: Path, clone: Path, with_scenarios: bool, yes: bool) -> int:

@@ -4,7 +4,7 @@ import os
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Self
 
@@ -104,6 +104,7 @@ class Surroundings:
     gpu: list[Sample] | None  # one a second; None: the trial was not on an NVIDIA GPU
     gpu_neighbours: list[int]  # processes that were on the card before
     card: str = ""  # UUID of the NVIDIA card that was asked for; empty: not reported
+    programs: list[str] = field(default_factory=list)  # other ones that kept a CPU busy meanwhile, the busiest first
 
 
 def of_machine(state: MachineState, cores: int) -> list[Signal]:
@@ -116,7 +117,7 @@ def of_machine(state: MachineState, cores: int) -> list[Signal]:
     if state.governors and state.governors != ["performance"]:
         signals.append(_warning("governor", f"frequency governor {' and '.join(state.governors)}"))
     if state.quota_cores is not None and state.quota_cores < cores:
-        allowed = f"{round(state.quota_cores, 2):g} of {cores} CPU cores"
+        allowed = f"{round(state.quota_cores, 2):g} of {cores} logical CPUs"
         signals.append(_warning("quota", f"a control group allows {allowed}"))
     return signals
 
@@ -129,9 +130,9 @@ def of_slices(slices: Samples) -> list[Signal]:
     others = sum(slice_.others_ns or 0 for slice_ in disturbed) / ns
     stolen = sum(slice_.steal_ns or 0 for slice_ in disturbed) / ns
     turns = f"in {len(disturbed)} of {text.count(len(slices), 'turn')}"
-    name, reason = "others", f"other programs used {others:.2g} CPU cores {turns}"
+    name, reason = "others", f"other programs used {others:.2g} logical CPUs {turns}"
     if stolen > others:
-        name, reason = "steal", f"the hypervisor kept {stolen:.2g} CPU cores {turns}"
+        name, reason = "steal", f"the hypervisor kept {stolen:.2g} logical CPUs {turns}"
     return _graded(name, len(disturbed) / len(slices), OTHERS_WARN, OTHERS_INVALID, reason)
 
 
@@ -231,6 +232,11 @@ class WarningKind(StrEnum):
         "its results could not be compared with those of the other backends",
         "make the model and its input pipeline deterministic; let its own train_step update its loss metric",
     )
+    OTHER_DATA = (
+        "other_data",
+        "its script gave it other data than the other backends, so their results were not compared",
+        "let the script draw its data from a fixed seed, such as numpy.random.default_rng(0)",
+    )
     RECOMPILED = (
         "recompiled",
         "it compiled again while it was measured, so it is not ranked",
@@ -267,9 +273,9 @@ class WarningKind(StrEnum):
         "measure in a third session, with --resume",
     )
     VERSIONS = ("versions", "versions differ between configurations", "install the same version for all backends")
-    FEW = ("few", "fewer than 3 rounds: no intervals, and nothing is decided", "run 3 rounds or more")
+    FEW = ("few", "undecided, because fewer than 3 rounds have no intervals", "run 3 rounds or more")
     SLICES = ("slices", "fewer than 3 rounds, so the intervals are wide", "run 3 rounds or more")
-    DISTURBED = ("disturbed", "other programs interrupted at least one round", "close other programs and run again")
+    DISTURBED = ("disturbed", "other programs used the CPU in at least one round", "close other programs and run again")
     SLOW = (
         "slow",
         "not everything was measured, because steps are slow",
@@ -299,8 +305,8 @@ class WarningKind(StrEnum):
     )
     QUOTA = (
         "quota",
-        "a control group limits the CPU cores",
-        "give the container all CPU cores, or say with the results that it had fewer",
+        "a control group limits the logical CPUs",
+        "give the container all logical CPUs, or say with the results that it had fewer",
     )
     LOAD = ("load", "the machine was busy before the run", "close other programs")
     HEAT = ("heat", "the CPU was too hot", "let the machine cool down")

@@ -5,8 +5,7 @@ from functools import cache
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes import known
-from kerasbench.report import details, warnings
-from kerasbench.report.command import command
+from kerasbench.report import details, next_steps, warnings
 from kerasbench.report.sections import Page, Section, Strong, Typed, Words
 from kerasbench.report.teller import Builder
 from kerasbench.report.words import SPELLED, listed, seconds
@@ -27,13 +26,15 @@ def whole(findings: Findings) -> Page:
     tellers, (cautions, marks) = known.tellers(findings), warnings.cautions(findings)
     first, *others = [part for teller in tellers for part in teller.sections(findings, marks)] or [Section("")]
     # The answer has no heading: it stands below the title.
-    first = first._replace(title="", intro=[*head(findings), *first.intro])
+    missing = next_steps.not_compared(findings)
+    first = first._replace(title="", intro=[*head(findings), *([missing] if missing else []), *first.intro])
     others = [part if part.title else part._replace(title="How long does a step take?") for part in others]
     same, apart = details.same_results(findings)
     advice = [words for teller in tellers for words in teller.advice(findings)]
     is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
     to_know = warnings.section(cautions, advice, same) if is_measured else None
-    others += filter(None, [details.failures(findings), to_know, warnings.more(cautions), apart])
+    after = next_steps.section(findings) if is_measured else None
+    others += filter(None, [details.failures(findings), to_know, after, warnings.more(cautions), apart])
     others += (part for teller in tellers for part in teller.details(findings))
     return Page(known.title(findings), [first, *others, details.how(findings)])
 
@@ -65,6 +66,5 @@ def head(findings: Findings) -> list[Words]:
         measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
     number = len({trial.session for trial in record.trials})
     sessions = "one session" if number < 2 else f"{number} sessions"
-    teller = known.teller(record.config.mode)
-    typed = command(record.config, teller.words(record.config), [*teller.rounds(record.config)])
+    typed = known.teller(record.config.mode).command(record.config)
     return [where, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]

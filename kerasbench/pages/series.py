@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from kerasbench import variants
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.contrasts import Contrast, between
+from kerasbench.analysis.contrasts import Contrast, again_of, between
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.modes import known
@@ -61,7 +61,8 @@ def _followed(summary: Summary, counts: Mapping[str, Counter[Column]]) -> Iterat
         most, measured = counts[row.label], _measured(row)
         reference = min(most, key=lambda column: (-most[column], column.label), default=None)
         if reference in measured:
-            pairs = (between(row, column, reference, row.headline) for column in measured if column != reference)
+            again = again_of(row)
+            pairs = (between(row, column, reference, row.headline, again) for column in measured if column != reference)
             yield from filter(None, pairs)
 
 

@@ -7,37 +7,38 @@ from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast, light
+from kerasbench.analysis.names import name_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.messages import Failure
 from kerasbench.report.answer import sentences as answers
 from kerasbench.report.contrasts import takes
 from kerasbench.report.details import INSECURE, versions_of
 from kerasbench.report.sections import EMPTY, Cell, Page, Section, Table, Words, texts
-from kerasbench.report.words import case_name, multiple, names, timed_in, took
+from kerasbench.report.words import case_title, multiple, names, timed_in, took
 from kerasbench.text import NOTHING, blanked, count
 
 
 def changes(comparison: RunComparison, old: str, new: str) -> Page:
     others = (("New", comparison.added), ("No longer measured", comparison.vanished))
-    lines = [f"{title}: {', '.join(map(case_name, cases))}." for title, cases in others if cases]
+    lines = [f"{title}: {', '.join(map(case_title, cases))}." for title, cases in others if cases]
     for case, failure in comparison.failed:
-        lines.append(f"Measured before, failing now: {case_name(case)}: {failure.code}: {failure.cause}")
+        lines.append(f"Measured before, failing now: {case_title(case)}: {failure.code}: {failure.cause}")
     if not comparison.changes:
         return Page("No case was measured on both sides", [Section("", lines=lines)])
     rows = []
     for change in comparison.changes:
         row, meanwhile = change.contrast.under.row, EMPTY
-        name = case_name(change.case, row.workload.predicts_only) + (" ⚠" if change.source_changed else "")
+        name = case_title(change.case, row.workload.predicts_only) + (" ⚠" if change.source_changed else "")
         if change.beside is not None:
             column, ratio = change.beside
-            meanwhile = Cell(f"{multiple(ratio)} ({column.label})", ratio)
+            meanwhile = Cell(f"{multiple(ratio)} ({name_of(column)})", ratio)
         before = Cell(took(change.old, row.headline), change.old.value)
         rows.append([Cell(name), before, takes(change.contrast), meanwhile])
     judged = len(comparison.changes) - comparison.unjudged.total()
     slower, faster = comparison.verdicts[Verdict.SLOWER], comparison.verdicts[Verdict.FASTER]
     title = f"{new}: {slower} of {count(judged, 'case')} clearly slower, {faster} clearly faster"
     if not judged:
-        title = f"Nothing between the two is decided ({count(len(comparison.changes), 'case')})"
+        title = f"{count(len(comparison.changes), 'case')}, all undecided"
     table = Table(["case", old, f"{new} takes", "meanwhile"], rows)
     return Page(title, [Section("", table=table, lines=lines, notes=list(_notes(comparison)))])
 
@@ -47,7 +48,7 @@ def _notes(comparison: RunComparison) -> Iterator[Words]:
     if comparison.overall is not None:
         yield f"Geometric mean over {count(len(changes), 'case')}: {multiple(comparison.overall)}."
     for why, number in comparison.unjudged.items():
-        yield f"Not judged: {count(number, 'case')}: {why}. The machine itself may have been slower in one of the runs."
+        yield f"Undecided: {count(number, 'case')}: {why}. The machine itself may have been slower in one of the runs."
     if any(change.beside for change in changes):
         yield "Meanwhile: how the time relative to another configuration of the same run has changed."
     if any(change.source_changed for change in changes):
@@ -58,12 +59,14 @@ def sentences(comparison: RunComparison) -> list[str]:
     judged = len(comparison.changes) - comparison.unjudged.total()
     slower, faster = comparison.verdicts[Verdict.SLOWER], comparison.verdicts[Verdict.FASTER]
     shared = f"{count(len(comparison.changes), 'case')} measured on both sides"
-    lines = [f"{shared}, {judged} judged: {slower} slower, {faster} faster, {judged - slower - faster} neither."]
-    lines += [f"Not judged: {count(cases, 'case')}: {why}." for why, cases in comparison.unjudged.items()]
+    tied = comparison.verdicts[Verdict.SAME]
+    counts = f"{slower} slower, {faster} faster, {tied} tied, {judged - slower - faster - tied} undecided"
+    lines = [f"{shared}: {counts}."]
+    lines += [f"Undecided besides: {count(cases, 'case')}: {why}." for why, cases in comparison.unjudged.items()]
     for change in comparison.changes:
         if change.contrast.verdict is Verdict.SLOWER:
-            lines.append(f"{case_name(change.case)} takes {multiple(change.contrast.ratio.value)} as long as before.")
-    return [*lines, *(f"{case_name(case)} fails now: {failure.cause}" for case, failure in comparison.failed)]
+            lines.append(f"{case_title(change.case)} takes {multiple(change.contrast.ratio.value)} as long as before.")
+    return [*lines, *(f"{case_title(case)} fails now: {failure.cause}" for case, failure in comparison.failed)]
 
 
 def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
@@ -75,7 +78,7 @@ def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
     timed = timed_in([row for _, summary in summaries for row in summary.rows])
     notes: list[Words] = [
         f"Time per {timed}: the shortest of all in ms, the others relative to it.",
-        "These were not measured side by side, so nothing between them is decided.",
+        "These were not measured side by side, so what differs between them is undecided.",
     ]
     return Section("Side by side", table=Table(headers, body), notes=notes)
 

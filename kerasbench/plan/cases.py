@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from kerasbench import backends, variants
+from kerasbench.analysis.names import name_of
 from kerasbench.errors import MissingBackend, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan.catalog import Entry, Selected
@@ -162,7 +163,7 @@ def make(
 
 def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failure]]) -> list[str]:
     notices = [
-        f"{case.column.label} is not measured: {failure.cause}; {failure.remedy}"
+        f"{name_of(case.column)} is not measured: {failure.cause}; {failure.remedy}"
         for case, failure in failures
         if PLAIN.leaves_out(config, case) and failure.code is Code.UNSUPPORTED
     ]

@@ -17,14 +17,14 @@ from kerasbench import backends, scenario
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError, unknown
 from kerasbench.plan import recognition
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
-from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
+from kerasbench.protocol.requests import NOTHING, ModelConfig, ScriptConfig, from_dict
 from kerasbench.text import blanked, label
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
 BASELINES_FOLDER = scenario.baseline_file(Path("scenario.py"), "").parent.name
 FILE_PATTERN = re.compile(
-    r"(?P<file>.*\.(py|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<workload>[^/]+))?", re.DOTALL
+    r"(?P<file>.*\.(py|ipynb|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<workload>[^/]+))?", re.DOTALL
 )
 OTHER_FORMS = {
     ".pb": "a TensorFlow graph",
@@ -103,16 +103,18 @@ def select(
     kept: Mapping[str, str] | None = None,
     model_config: ModelConfig = NOTHING,
     suite: str = DEFAULT_SUITE,
+    others: Sequence[tuple[str, str]] = (),
 ) -> list[Selected]:
     """Return the workloads that the patterns name, each once; all of a suite where there is no pattern.
 
     A pattern is a file or a model of keras.applications, or matches ``scenario``, with or without ``/workload``.
-    ``kept`` are the variables of --keep-env. Raise UnusableScenario if a file does not load, or two have the same name.
+    ``kept`` are the variables of --keep-env; ``others``, interpreters and backends for a script that does not run with
+    the first. Raise UnusableScenario if a file does not load, or two have the same name.
     """
     files, names = _split(patterns, model_config)
     chosen: list[Selected] = []
     for file, workload in files:
-        (entry,) = describe([file], python, backend, kept, model_config)
+        (entry,) = describe([file], python, backend, kept, model_config, others)
         chosen += _match([entry], [f"{entry.name}/{workload}" if workload else entry.name])
     if names or not patterns:
         chosen += _match(describe(_candidates(names, suite), python, kept=kept), names)
@@ -174,7 +176,9 @@ def _split(patterns: Sequence[str], model_config: ModelConfig) -> tuple[list[tup
         _refuse_other_forms(pattern)
     matches = {pattern: FILE_PATTERN.fullmatch(pattern) for pattern in patterns}
     files = [(Path(match["file"]), match["workload"] or "") for match in map(matches.get, patterns) if match]
-    if model_config != NOTHING and not any(_is_model(file) for file, _ in files):
+    if model_config.script is not None and not any(recognition.is_script(file) for file, _ in files):
+        raise UsageError("-- ARGUMENTS, --fit and --callbacks are for a training script or a notebook: name one")
+    if replace(model_config, script=None) != NOTHING and not any(_is_model(file) for file, _ in files):
         raise UsageError(
             "--input, --batch-size, --custom and --trust are for a saved model or one of keras.applications: "
             "a scenario file contains all of that (for other batch sizes, use kerasbench sweep)"
@@ -229,6 +233,7 @@ def describe(
     backend: str | None = None,
     kept: Mapping[str, str] | None = None,
     model_config: ModelConfig = NOTHING,
+    others: Sequence[tuple[str, str]] = (),
 ) -> list[Entry]:
     """One child describes what is not remembered: built-in files are, the user's own may import what has changed."""
     hashes = {file: _hash(file, model_config) for file in files}
@@ -238,6 +243,9 @@ def describe(
     known = {file: description for file, cache in caches.items() if (description := _read_cached(cache))}
     custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
     config = replace(model_config, custom=custom, rows=rows)
+    scripts = {file for file in files if recognition.is_script(file)}
+    if scripts and config.script is None:
+        config = replace(config, script=ScriptConfig())
     if left := [file for file in hashes if file not in known]:
         for file in left:
             recognition.require_recognised(file)
@@ -245,14 +253,17 @@ def describe(
         from kerasbench.processes import questions
         from kerasbench.protocol.messages import Code
 
-        answer = questions.describe([place_of(file) for file in left], python, backend, kept or {}, config)
+        for interpreter, name in [(python, backend), *(others if scripts else [])]:
+            answer = questions.describe([place_of(file) for file in left], interpreter, name, kept or {}, config)
+            if isinstance(answer, list) or (scripts and answer.code is Code.INVALID):
+                break  # what a script is, or that none of its kind can be measured; else another backend may do
         if not isinstance(answer, list):
             remedy = "" if answer.code is Code.ERROR else f"; {answer.remedy}"  # no result file has its traceback
             raise UnusableScenario(f"{', '.join(map(str, left))} cannot be used: {answer.cause}{remedy}")
         known |= zip(left, answer, strict=True)
         for file in caches.keys() & left:
             _write_cached(caches[file], known[file])
-    configs = {file: config if _is_model(file) else NOTHING for file in files}
+    configs = {file: config if _is_model(file) or file in scripts else NOTHING for file in files}
     return [Entry(file, hashes[file], known[file], baselines(file), configs[file], of_file[file]) for file in files]
 
 
@@ -263,7 +274,7 @@ def baselines(file: Path) -> dict[str, str]:
 
 def _hash(file: Path, model_config: ModelConfig = NOTHING) -> str:
     try:
-        if not _is_model(file):
+        if not (_is_model(file) or recognition.is_script(file)):
             scenario.require_scenario_name(file)
         return scenario.source_hash(file, model_config)
     except scenario.ScenarioError as error:

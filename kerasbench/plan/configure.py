@@ -12,7 +12,7 @@ from kerasbench.errors import UsageError
 from kerasbench.plan import parse
 from kerasbench.processes import variables
 from kerasbench.protocol.columns import DEFAULT, Environment, Options
-from kerasbench.protocol.requests import DataKind, ModelConfig, ProtocolKind
+from kerasbench.protocol.requests import DataKind, ModelConfig, ProtocolKind, ScriptConfig
 from kerasbench.protocol.stages import AGENDAS
 from kerasbench.results import run as saved
 from kerasbench.results.run import Effort, RunConfig
@@ -92,7 +92,18 @@ def _model_config(asked: Settings) -> ModelConfig:
         raise UsageError(f"--batch-size takes a whole number from 1 to {parse.MAX_BATCH:,}, not {batch}")
     if asked.custom and (custom.suffix != ".py" or not custom.is_file()):
         raise UsageError(f"--custom takes a Python file with the model's own layers, not {asked.custom!r}")
-    return ModelConfig(parse.inputs(asked.inputs), batch, asked.custom, asked.trust, asked.rows, asked.samples)
+    if asked.fit < 1:
+        raise UsageError(f"--fit takes the number of a call of fit(), from 1 on, not {asked.fit}")
+    script = ScriptConfig(list(asked.script_arguments), asked.fit, asked.callbacks)
+    return ModelConfig(
+        inputs=parse.inputs(asked.inputs),
+        batch=batch,
+        custom=asked.custom,
+        trust=asked.trust,
+        rows=asked.rows,
+        samples=asked.samples,
+        script=None if script == ScriptConfig() else script,
+    )
 
 
 def options_of(asked: Settings) -> list[Options]:

@@ -189,9 +189,20 @@ class Eta:
     @property
     def left_s(self) -> tuple[float, float]:
         """At least, where every row is decided as soon as it can be, and at most."""
+        return self._until(self._effort.min_rounds), self._until(self._effort.max_rounds)
+
+    def left_within(self, spent_s: float) -> tuple[float, float]:
+        """Return ``left_s`` of a run that has taken so long: after its first round its budget ends it."""
+        (least_s, most_s), budget_s = self.left_s, self._effort.budget_s
+        if budget_s is not None:
+            most_s = min(most_s, max(self._until(1), budget_s - spent_s))
+        return min(least_s, most_s), most_s
+
+    def _until(self, rounds: int) -> float:
+        """Return how long it takes until so many rounds are done, in s."""
         guessed_s = sum(self._guess_s[key] * len(spent) for key, spent in self._spent_s.items())
         correction = sum(map(sum, self._spent_s.values())) / guessed_s if guessed_s else 1.0
-        least_s = most_s = 0.0
+        left_s = 0.0
         for case in self._cases:
             recent, had = self._spent_s.get(case.key, [])[-RECENT:], self._rounds[case.key]
             if case.key not in self._over:
@@ -199,6 +210,5 @@ class Eta:
                 trial_s = sum(recent) / len(recent) if recent else guess_s
                 before = variants.has(case.options, "prepares") or variants.has(case.options, "exports")
                 first = before and not recent  # a process before them fills the caches, or exports
-                least_s += trial_s * (first + max(0, self._effort.min_rounds - had))
-                most_s += trial_s * (first + max(0, self._effort.max_rounds - had))
-        return least_s, most_s
+                left_s += trial_s * (first + max(0, rounds - had))
+        return left_s

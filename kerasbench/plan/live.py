@@ -57,9 +57,13 @@ def with_live_model(settings: Settings, scenarios: object, data: object) -> Iter
     yield replace(settings, scenarios=named(scenarios), data=kind)
 
 
+def is_of_model(file: str) -> bool:
+    """Tell whether a file is that of a live model, which lasts as long as its run."""
+    return Path(file).parent.name.startswith(FOLDER)
+
+
 def is_gone(scenarios: Sequence[str]) -> bool:
-    """Tell whether a live model was measured, whose file lasts as long as its run."""
-    return any(Path(file).parent.name.startswith(FOLDER) and not Path(file).exists() for file in scenarios)
+    return any(is_of_model(file) and not Path(file).exists() for file in scenarios)
 
 
 @contextmanager

@@ -1,6 +1,8 @@
 """What a file of the user's is, by its text or its first bytes: the parent runs none in order to find out."""
 
 import ast
+import contextlib
+import json
 import os
 import struct
 import sys
@@ -9,8 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from kerasbench.errors import UnusableScenario
-from kerasbench.scenario import MAX_FILE_BYTES, is_named, is_saved
+from kerasbench.scenario import MAX_FILE_BYTES, NOTEBOOK, is_named, is_saved
 
+KERAS = ("keras", "keras_hub", "keras_cv", "tensorflow")
 PACKAGE, CLASS, NAME = "kerasbench", "Scenario", "scenario"
 
 # Of files that are saved models by their names.
@@ -34,7 +37,10 @@ def require_scenario(file: Path) -> None:
     except (ValueError, RecursionError, MemoryError) as error:
         raise UnusableScenario(f"{file}: not a Python file ({type(error).__name__}: {error})") from None
     if not _makes_scenario(tree, _folders(file), {file.resolve()}):
-        raise UnusableScenario(f"{file}: nothing in it makes a Scenario, so it was not run. {_advice(file, tree)}")
+        ways = "measure a training script that imports Keras, or begin a scenario file: kerasbench new my_model.py"
+        raise UnusableScenario(
+            f"{file}: it imports no Keras, and nothing in it makes a Scenario, so it was not run: {ways}"
+        )
 
 
 def require_model(file: Path) -> None:
@@ -62,11 +68,55 @@ def require_model(file: Path) -> None:
 
 
 def require_recognised(file: Path) -> None:
-    """Raise UnusableScenario for a saved model or a scenario file that is none by its contents."""
+    """Raise UnusableScenario for a saved model, a script or a scenario file that is none by its contents."""
     if is_saved(file):
         require_model(file)
-    elif not is_named(file):
+    elif file.suffix == NOTEBOOK:
+        require_notebook(file)
+    elif not is_named(file) and not is_script(file):
         require_scenario(file)
+
+
+def is_script(file: Path) -> bool:
+    """Tell whether it is a notebook, or a Python file that imports Keras, and in which nothing makes a ``Scenario``."""
+    if file.suffix == NOTEBOOK:
+        return True
+    if file.suffix != ".py" or not file.is_file() or file.stat().st_size > MAX_FILE_BYTES:
+        return False
+    try:
+        tree = _parsed(file)
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        return False
+    folders = _folders(file)
+    return not _makes_scenario(tree, folders, {file.resolve()}) and _imports_keras(tree, folders, {file.resolve()})
+
+
+def _imports_keras(tree: ast.Module, folders: list[Path], seen: set[Path]) -> bool:
+    """Tell whether it imports Keras, or TensorFlow, which has it, itself or by a module beside it."""
+    for module in dict.fromkeys(_imported(list(ast.walk(tree)))):
+        if module.partition(".")[0] in KERAS:
+            return True
+        for helper in _files_of(module, folders):
+            if helper.resolve() not in seen:
+                seen.add(helper.resolve())
+                with contextlib.suppress(OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+                    if _imports_keras(_parsed(helper), folders, seen):
+                        return True
+    return False
+
+
+def require_notebook(file: Path) -> None:
+    """Raise UnusableScenario for what is no notebook with cells of Python."""
+    try:
+        content = json.loads(file.read_bytes())
+        language = content.get("metadata", {}).get("kernelspec", {}).get("language", "python")
+        has_code = any(cell["cell_type"] == "code" for cell in content["cells"])
+    except OSError:
+        return  # who reads it for its hash says why it cannot be read
+    except (ValueError, AttributeError, KeyError, TypeError):
+        raise UnusableScenario(f"{file}: not a Jupyter notebook: its JSON has no cells") from None
+    if language.lower() != "python" or not has_code:
+        raise UnusableScenario(f"{file}: no notebook with cells of Python")
 
 
 def _parsed(file: Path) -> ast.Module:
@@ -145,30 +195,6 @@ def _files_of(module: str, folders: list[Path]) -> Iterator[Path]:
             for file in (place / "__init__.py", place.with_name(f"{place.name}.py")):
                 if file.is_file() and file.stat().st_size <= MAX_FILE_BYTES:
                     yield file
-
-
-def _advice(file: Path, tree: ast.Module) -> str:
-    calls = list(_calls(tree))
-    compiled = {name for name, method, _ in calls if method == "compile"}
-    fits = [(name, line) for name, method, line in calls if method == "fit"]
-    fits = [fit for fit in fits if fit[0] in compiled] or fits  # a scaler is fitted, too
-    what = f"It trains {fits[0][0]} in line {fits[0][1]}. " if fits else ""
-    model, saved = fits[0][0] if fits else "model", f"{file.stem}.keras"
-    return (
-        f"{what}To measure the model of a training script, save it, {model}.save('{saved}'), and type: "
-        f"kerasbench {saved}. Or begin a scenario file: kerasbench new my_model.py"
-    )
-
-
-def _calls(tree: ast.Module) -> Iterator[tuple[str, str, int]]:
-    """Yield the name, the method and the line of each call such as ``model.fit(x)``."""
-    for node in ast.walk(tree):
-        if (
-            isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Attribute)
-            and isinstance(node.func.value, ast.Name)
-        ):
-            yield node.func.value.id, node.func.attr, node.lineno
 
 
 def _keras_version(file: Path) -> str:

@@ -62,6 +62,14 @@ TIMES: dict[type[requests.Request], tuple[float, str]] = {
 }
 
 
+SCRIPT_TIME = (300.0, "running a script up to its fit()")
+
+
+def _runs_script(request: requests.Request) -> bool:
+    config: requests.ModelConfig | None = getattr(request, "model_config", None)
+    return config is not None and config.script is not None
+
+
 def probe(
     backend: str,
     python: str,
@@ -90,8 +98,10 @@ def describe(
     files: Sequence[str], python: str, backend: str | None, kept: Mapping[str, str], model_config: requests.ModelConfig
 ) -> list[Description] | Failure:
     """``backend`` is for files that use keras at their top."""
-    variables = backends.get(backend).ALWAYS if backend else {}
     request = requests.DescribeRequest(list(files), model_config)
+    variables = backends.get(backend).ALWAYS if backend else {}
+    if backend and _runs_script(request):
+        variables = variables | backends.get(backend).environment(Device(CPU), "")
     return _ask(python, request, variables, lambda answer: answer.descriptions, kept)
 
 
@@ -122,13 +132,13 @@ def _ask(
     kept: Mapping[str, str] = NOTHING,
     on_tick: Tick = lambda: None,
 ) -> Answer | Failure:
-    timeout_s, purpose = TIMES[type(request)]
+    timeout_s, purpose = SCRIPT_TIME if _runs_script(request) else TIMES[type(request)]
     limit = f"the limit of {timeout_s:g} s for {purpose}"
     limits = process.Limits(timeout_s, limit, remedy="find out what takes so long")
     received = Received()
     try:
         with scratch_folder() as scratch:
-            if isinstance(request, requests.FetchRequest):
+            if isinstance(request, requests.FetchRequest) or _runs_script(request):
                 share_datasets(scratch)
             environment = {**clean(python, kept), **for_scratch(scratch), **variables}
             task = process.Task(python, environment, received.token + b" " + requests.encode_request(request), limits)

@@ -127,6 +127,6 @@ def task_of(
     variables |= backend.ALWAYS | backend.environment(request.device, caches)
     for variant, value in variants.chosen(request.options):
         variables |= variant.variables(value, backend, caches)
-    if request.data == "real":
+    if request.data == "real" or request.model_config.script is not None:
         share_datasets(scratch)
     return Task(python, variables, token + b" " + encode_request(request), limits)

@@ -181,13 +181,16 @@ class Options(Mapping[str, Value]):
         return self.but(batch=size.batch, width=size.width)
 
 
+WITHOUT = "without_"  # begins the name of what is tried without a cause
 APART = ("batch", "control", "environment", "width")  # what is no variant
 
 
 def _label(parts: Mapping[str, Value | None]) -> str:
     words = {True: "on", False: "off"}
     return " ".join(
-        f"{name.replace('_', '-')}={words[value] if isinstance(value, bool) else value}"
+        # ``without-pooling-copy=on`` would say twice that something is not there.
+        name.replace("_", "-")
+        + ("" if name.startswith(WITHOUT) else f"={words[value] if isinstance(value, bool) else value}")
         for name, value in parts.items()
         if value is not None
     )

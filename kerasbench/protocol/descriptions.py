@@ -23,6 +23,7 @@ class WorkloadDescription:
     predict_batch: int | None = None  # what a prediction takes at once
     new_tokens: int = 0  # of each sequence, where its model generates some
     own_generate: bool = False  # by a function of the scenario's own
+    streams: bool = False  # its model is given a stream of batches, whose epochs are not measured by themselves
 
     @property
     def predicts_batches(self) -> bool:

@@ -262,6 +262,7 @@ class Batch:
 
     x: str
     y: str
+    digest: str = ""  # of a script's first batches: columns with another trained on other data
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,15 @@ class Input:
 
 
 @dataclass(frozen=True)
+class ScriptConfig:
+    """How a training script is run, and which call of its is measured."""
+
+    arguments: list[str] = field(default_factory=list)  # its own
+    fit: int = 1  # the number of the call of ``fit``
+    callbacks: bool = False  # keep those that it gives to ``fit``
+
+
+@dataclass(frozen=True)
 class ModelConfig:
     """How a model is measured that comes from a file or by its name, and not from a scenario file."""
 
@@ -42,12 +51,25 @@ class ModelConfig:
     trust: bool = False  # load what may run code of its own
     rows: str = ""  # a file with its rows
     samples: int = 0  # of these rows
+    script: ScriptConfig | None = None  # None: it is no script
 
     @property
     def workload(self) -> str:
         """The name of the workload: what is measured differs by the sizes, so they are in it."""
+        if self.script is not None:
+            number = [f"fit-{self.script.fit}"] if self.script.fit > 1 else []
+            words = [UNFIT.sub("_", word).strip("-_.") for word in self.script.arguments]
+            return "-".join([*number, *filter(None, words)])[:MAX_NAME].strip("-_.") or "default"
         parts = [input_.label for input_ in self.inputs] + ([f"batch-{self.batch}"] if self.batch else [])
         return "-".join(parts)[:MAX_NAME].strip("-_.") or "default"
+
+    @property
+    def script_words(self) -> list[str]:
+        """Return what a command says of a script: options, and its own arguments, which come last."""
+        script = self.script or ScriptConfig()
+        number = ["--fit", str(script.fit)] if script.fit > 1 else []
+        callbacks = ["--callbacks"] if script.callbacks else []
+        return [*number, *callbacks, *(["--", *script.arguments] if script.arguments else [])]
 
 
 NOTHING = ModelConfig()

@@ -10,17 +10,31 @@ from kerasbench.analysis.estimates import Estimate, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.warnings import programs_in
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import OUTPACED, Code, Failure
 from kerasbench.report import charts
-from kerasbench.report.kinds import FEW, Ranked, by_kind, compared, grouped, has_one_step, ordered, relative, winner
+from kerasbench.report.kinds import (
+    FEW,
+    Ranked,
+    by_kind,
+    compared,
+    grouped,
+    has_one_step,
+    model_kind,
+    ordered,
+    relative,
+    winner,
+)
 from kerasbench.report.sections import EMPTY, Bar, Cell, DotChart, Piece, Section, Strong, Table, Words, number
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import Names, as_given, listed, multiple, names, span, timed_in, times, took, verb
 from kerasbench.text import NOTHING, blanked, count
 
 MOST_NAMED = 3  # of the slower configurations, in a sentence
+MOST_PARTS = 4  # kinds of models, by winner, that a title counts; of more it has those of which one wins most
 UNDECIDED = (Verdict.INCONCLUSIVE, Verdict.FASTER)  # of another one than the fastest
+DIFFERS = "the same configuration measured twice differs from itself"
 BEYOND = f"over {OUTPACED}×"  # of a column that was left behind
 REAL = ("Iris",)  # data sets that are real without being downloaded
 CAUSES = {
@@ -39,7 +53,7 @@ CAUSES = {
 
 
 def title(findings: Findings) -> str:
-    """Return ``JAX trains 10 of 12 workloads fastest, TensorFlow trains 2``."""
+    """Return ``JAX trains dense networks (9 of 10) fastest, TensorFlow image CNNs (1 of 1)``."""
     summary = findings.plain
     ranked, called = compared(summary), names(summary.columns)
     if not ranked:
@@ -48,21 +62,59 @@ def title(findings: Findings) -> str:
         row, ranking = ranked[0]
         return f"{row.label}: {_standing(row, ranking, called)}"
     does, wins = verb(row for row, _ in ranked), _wins(ranked)
-    if not wins and all(ranking.tentative for _, ranking in ranked):
-        shortest = Counter(called[ranking.fastest] for _, ranking in ranked if ranking.fastest)
+    undecided = [(row, ranking) for row, ranking in ranked if winner(ranking) is None]
+    why = _why_all(undecided)
+    if not wins and not why and all(ranking.tentative for _, ranking in ranked):
+        shortest = Counter(called[ranking.fastest] for _, ranking in ranked if ranking.fastest and ranking.believed)
         parts = [f"{name} on {number} of {len(ranked)} workloads" for name, number in shortest.most_common()]
         return f"{listed(parts)} had the shortest time {_in_rounds(max(row.rounds for row, _ in ranked))}"
     if not wins:
-        return f"No configuration is clearly fastest on any of {len(ranked)} workloads"
-    undecided = [row.label for row, ranking in ranked if winner(ranking) is None]
+        return f"{len(ranked)} workloads, all undecided{why}"
     if len(ranked) <= FEW:
         parts = [f"{called[column]} {does} {listed(labels)} fastest" for column, labels in wins.items()]
-        rest = f"; {listed(undecided)} {'is' if len(undecided) == 1 else 'are'} undecided"
-    else:
+        labels = listed([row.label for row, _ in undecided])
+        rest = f"; {labels} {'is' if len(undecided) == 1 else 'are'} undecided{why}"
+        return ", ".join(parts) + (rest if undecided else "")
+    rest = f"; {len(undecided)} undecided{why}" if undecided else ""
+    return f"{_by_kind(ranked, called, does)}{rest}"
+
+
+def _by_kind(ranked: Ranked, called: Names, does: str) -> str:
+    """Say who wins by kind of model: of twelve workloads ten may be of one kind."""
+    kinds = grouped((model_kind(row), (row, ranking)) for row, ranking in ranked)
+    wins = _wins(ranked)
+    of_kinds = {kind: _wins(of_kind) for kind, of_kind in kinds.items()}
+    won = {column: Counter({kind: len(of[column]) for kind, of in of_kinds.items() if column in of}) for column in wins}
+    mixed: list[str] = []
+    if sum(map(len, won.values())) > MOST_PARTS:
+        most = {kind: max(map(len, of.values()), default=0) for kind, of in of_kinds.items()}
+        mixed = [kind for kind in kinds if 2 * most[kind] <= len(kinds[kind])]
+        won = {column: Counter({k: n for k, n in of.items() if 2 * n > len(kinds[k])}) for column, of in won.items()}
+    led = {column: numbers for column, numbers in won.items() if numbers}
+    if len(kinds) == 1 or not led:
         parts = [f"{called[column]} {does} {len(labels)}" for column, labels in wins.items()]
-        parts[0] += f" of {len(ranked)} workloads fastest"
-        rest = f"; {len(undecided)} undecided"
-    return ", ".join(parts) + (rest if undecided else "")
+        parts[0] += f" of {len(ranked)} {next(iter(kinds)) if len(kinds) == 1 else 'workloads'} fastest"
+        return ", ".join(parts)
+    parts = []
+    for column, numbers in led.items():
+        of_each = listed([f"{kind} ({number} of {len(kinds[kind])})" for kind, number in numbers.most_common()])
+        parts.append(f"{called[column]} {of_each}" if parts else f"{called[column]} {does} {of_each} fastest")
+    return "; ".join([*parts, *([f"none leads on {listed(mixed)}"] if mixed else [])])
+
+
+def because(ranking: Ranking, programs: Sequence[str] = ()) -> str:
+    """Return why nothing is decided in a row whose ratios are not believed; empty for any other."""
+    if ranking.disturbed:
+        who = f" ({listed(programs)})" if programs else ""
+        return f", because other programs{who} used the CPU"
+    return f", because {DIFFERS}" if ranking.withheld else ""
+
+
+def _why_all(undecided: Ranked) -> str:
+    """Return the one reason why these are undecided; empty where they have none or several."""
+    programs = programs_in(row for row, ranking in undecided if ranking.disturbed)
+    reasons = {because(ranking, programs) for _, ranking in undecided}
+    return reasons.pop() if len(reasons) == 1 else ""
 
 
 def _in_rounds(rounds: int) -> str:
@@ -108,14 +160,12 @@ def _standing(row: Row, ranking: Ranking, called: Names) -> str:
     """Return ``JAX is fastest; PyTorch takes 3.3× (3.2–3.5) as long, TensorFlow 25× (24–27)``."""
     if ranking.fastest is None or not ranking.others:
         return ", ".join(f"{called[column]} takes {took(time, row.headline)}" for column, time in _measured(row))
+    if not ranking.believed:
+        return f"undecided{because(ranking, programs_in([row]))}"
     others = sorted(ranking.others, key=lambda contrast: contrast.ratio.value)
     first = called[ranking.fastest]
     if winner(ranking) is not None:
         beginning = f"{first} is fastest"
-    elif ranking.disturbed:
-        beginning = f"undecided, because other programs used the CPU; {first} had the shortest time"
-    elif ranking.withheld:
-        beginning = f"undecided, because the same configuration differs from itself; {first} had the shortest time"
     elif not ranking.proven:
         beginning = f"{first} had the shortest time {_in_rounds(row.rounds)}"
     else:
@@ -131,6 +181,8 @@ def _standing(row: Row, ranking: Ranking, called: Names) -> str:
 
 
 def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
+    if not ranking.believed:
+        return [f"undecided{because(ranking)}", NOTHING]
     others = [f"{called[contrast.over.column]} {times(contrast.ratio)}" for contrast in ranking.others]
     first = winner(ranking)
     shortest = f"undecided ({called[ranking.fastest]} first)" if ranking.fastest else NOTHING
@@ -176,19 +228,13 @@ def section(findings: Findings, marks: Marks) -> Section | None:
     if not summary.rows:
         return None
     ranked, called = ordered(summary), names(summary.columns)
-    among, kinds = by_kind(compared(summary)), []
-    for kind, of_kind in among.items():
-        wins = [f"{called[column]} {len(labels)} of {len(of_kind)}" for column, labels in _wins(of_kind).items()]
-        kinds.append(f"{kind}: {', '.join(wins) or 'undecided'}")
-    is_short = len(kinds) < 2 or sum(map(len, among.values())) <= FEW
-    intro: list[Words] = [] if is_short else [[Strong("Fastest by kind of model"), f": {'; '.join(kinds)}."]]
     rows = []
     for row, ranking in ranked:
         name = f"{row.label} †" if has_one_step(row) else row.label
         cells = (cell(row, ranking, column, marks) for column in summary.columns)
         rows.append([Cell(name), number(row.workload.batch), *cells])
     table = Table(["workload", "batch", *called.values()], rows)
-    return Section("", intro, chart=charts.ratios(findings, title(findings)), table=table, notes=_caption(findings))
+    return Section("", chart=charts.ratios(findings, title(findings)), table=table, notes=_caption(findings))
 
 
 def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
@@ -203,12 +249,13 @@ def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
     contrast = ranking.over_fastest(column)
     if contrast is None:
         is_fastest, is_first = column == ranking.fastest, column == winner(ranking)
-        text = took(estimate, row.headline) + (", undecided" if is_fastest and ranking.disturbed else "")
-        return Cell(text, estimate.value, strong=is_first, marks=numbers, ratio=1.0 if is_fastest else None)
+        text, ratio = took(estimate, row.headline), 1.0 if is_fastest and ranking.believed else None
+        return Cell(text, estimate.value, strong=is_first, marks=numbers, ratio=ratio)
     doubt = ", tie" if contrast.verdict is Verdict.SAME else ""
-    if contrast.verdict in UNDECIDED and contrast.ratio.has_interval and not ranking.disturbed:
+    if not ranking.believed or (contrast.verdict in UNDECIDED and contrast.ratio.has_interval):
         doubt = ", undecided"
-    return Cell(f"{times(contrast.ratio)}{doubt}", estimate.value, marks=numbers, ratio=contrast.ratio.value)
+    ratio = contrast.ratio.value if ranking.believed else None
+    return Cell(f"{times(contrast.ratio)}{doubt}", estimate.value, marks=numbers, ratio=ratio)
 
 
 def _caption(findings: Findings) -> list[Words]:

@@ -43,8 +43,8 @@ def where(record: Run) -> str:
 
 
 def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
-    """Return bars for up to four workloads, and a line with dots for each of more; None where nothing was compared."""
-    ranked = compared(findings.plain)
+    """Return bars for up to four workloads, and a line with dots for each of more; None where no ratio is believed."""
+    ranked = [(row, ranking) for row, ranking in compared(findings.plain) if ranking.believed]
     if not ranked:
         return None
     columns = [column for column in findings.plain.columns if variants.competes(column)]

@@ -1,10 +1,15 @@
-"""The command that a run comes from, as somebody types it, from its configuration."""
+"""The command that a run comes from, as somebody types it, from its configuration; of a model object, the call."""
 
+import json
 import shlex
 from collections.abc import Iterator, Sequence
+from dataclasses import fields, replace
 
 from kerasbench import variants
+from kerasbench.names import RUN
+from kerasbench.plan import live
 from kerasbench.results.run import DEFAULT, QUICK, RIGOROUS_ROUNDS, RunConfig
+from kerasbench.settings import Settings
 
 
 def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> str:
@@ -17,12 +22,47 @@ def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> s
         if variant.option is not None and values != [None]:
             flag = variant.option.flag
             words += [flag] if variant.added else [flag, ",".join(map(variant.word, values))]
+    words += ["--batch-size", str(config.model_config.batch)] if config.model_config.batch else []
     words += rounds
     if (budget_s := config.effort.budget_s) is not None:
         words += ["--budget", f"{budget_s:g}s" if budget_s % 60 else f"{budget_s / 60:g}m"]
     if config.data != "synthetic":
         words += ["--data", config.data]
-    return shlex.join(words)
+    return shlex.join([*words, *config.model_config.script_words])
+
+
+def call(typed: str, config: RunConfig, asked: type[Settings]) -> str:
+    """Return what Python calls in place of a command, whose options are those that are ``asked``.
+
+    A model object has no file that outlasts its run.
+    """
+    _, *words = shlex.split(typed)
+    declared = [field for field in fields(asked) if "option" in field.metadata]
+    options = {field.metadata["option"].flag: (field.name, str(field.type)) for field in declared}
+    options |= {variant.option.flag: (variant.name, "") for variant in variants.ALL if variant.option}
+    function = RUN if words[0].startswith("-") else words.pop(0)
+    given = ["model", *(["data=(x, y)"] if config.model_config.rows else [])]
+    while words:
+        flag = words.pop(0)
+        if flag not in options or live.is_of_model(flag):
+            continue
+        name, kind = options[flag]
+        value = words.pop(0) if words and not words[0].startswith("--") else None
+        if name != "scenarios":
+            given.append(f"{name}={_value(value, kind)}")
+    return f"kerasbench.{function}({', '.join(given)})"
+
+
+def _value(word: str | None, kind: str) -> str:
+    if word is None:
+        return "True"
+    return word if word.isdecimal() and "int" in kind else json.dumps(word)
+
+
+def is_quick(config: RunConfig) -> bool:
+    """Tell whether --quick was asked for, with which a run measures less of each case."""
+    protocol = config.effort.protocol
+    return replace(protocol, kind=QUICK.protocol.kind, batches=QUICK.protocol.batches) == QUICK.protocol
 
 
 def scenarios_of(config: RunConfig) -> list[str]:

@@ -11,7 +11,7 @@ from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, text
 from kerasbench.report.words import as_given, names, timed_in, times, took
 from kerasbench.variants.variant import Variant
 
-OPEN = {None: ", not judged", Verdict.SAME: ", tie", Verdict.INCONCLUSIVE: ", undecided"}
+OPEN = {None: ", undecided", Verdict.SAME: ", tie", Verdict.INCONCLUSIVE: ", undecided"}
 
 
 def takes(contrast: Contrast) -> Cell:

@@ -15,6 +15,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report.answer import CAUSES
+from kerasbench.report.command import is_quick
 from kerasbench.report.kinds import grouped, ordered
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, texts
 from kerasbench.report.words import as_given, listed, multiple, names, percent, span, three_digits, times, with_range
@@ -26,6 +27,7 @@ from kerasbench.text import blanked, count, printable
 SHORT = 12  # characters of a commit
 INSECURE = "⚠ over a network without encryption (--insecure): others could read it, and change it"
 STARTING = ("startup_ms", "build_ms", "first_step_ms")
+OF_OTHERS = (WarningKind.OTHERS, WarningKind.STEAL)
 SAME = 0.01  # losses that differ by more have a table
 PUBLISHED_METRICS = ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_accuracy", "predict_s")
 
@@ -33,13 +35,14 @@ PUBLISHED_METRICS = ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_
 def predictions(findings: Findings) -> Section | None:
     columns = [column for column in findings.plain.columns if variants.competes(column)]
     rows = [(row, values) for row, _ in ordered(findings.plain) if (values := _values(row, columns, PREDICTED_ONE))]
+    believed = {row.label for row, ranking in findings.plain.ranked if ranking.believed}
     if all(row.headline == PREDICTED_ONE for row, _ in rows):
         return None
     called, body, fastest, ratios = names(columns), [], [], []
     for row, values in rows:
         first, least = min(values.items(), key=lambda value: value[1])
         fastest.append(first)
-        ratios += [ms / least for ms in values.values() if ms > least]
+        ratios += [ms / least for ms in values.values() if ms > least and row.label in believed]
         cells = {
             column: Cell(multiple(ms / least) if ms > least else f"{three_digits(ms)} ms", ms, ratio=ms / least)
             for column, ms in values.items()
@@ -107,8 +110,10 @@ def not_cold(summary: Summary) -> list[Words]:
     if not rows:
         return []
     of_some = "" if len(rows) == len(summary.rows) else f" of {listed(rows)}"
-    is_run = all(row.origin.config.ranks for row in summary.rows)
-    how = "run without --quick" if is_run else "kerasbench run, without --quick"
+    configs = [row.origin.config for row in summary.rows]
+    how = "run without --quick" if all(config.ranks for config in configs) else "kerasbench run, without --quick"
+    if all(is_quick(config) and not config.ranks for config in configs):  # versus: without it they are compared
+        how = "leave out --quick"
     why = "because configurations started side by side"
     return [f"Start-up and first step{of_some} were not measured, {why}. To measure them: {how}."]
 
@@ -291,8 +296,8 @@ def sessions(findings: Findings) -> Section | None:
 
 def how(findings: Findings) -> Section:
     trials = [trial for trial in findings.record.trials if trial.measurement is not None]
-    noisy = sum(bool(trial.noise) for trial in trials)
-    title = f"How it was measured: settings in force, {noisy} of {count(len(trials), 'trial')} disturbed"
+    busy = sum(any(signal.name in OF_OTHERS for signal in trial.noise) for trial in trials)
+    title = f"How it was measured: settings in force, other programs in {busy} of {count(len(trials), 'trial')}"
     return Section(title, lines=[*_run(findings), *_conditions(findings)], folded=True)
 
 
@@ -310,7 +315,7 @@ def _run(findings: Findings) -> Iterator[Words]:
     yield from not_cold(summary)
     if record.load is not None and not isinstance(record, Merged):
         slice_ns = record.config.effort.protocol.slice_ns
-        cores = f"Other programs interrupt a turn from {record.load.quiet + record.load.above:.2g} of a CPU core on"
+        cores = f"Other programs interrupt a turn from {record.load.quiet + record.load.above:.2g} of a logical CPU on"
         judged_s = record.load.judged_s(slice_ns)
         yield f"{cores}, judged over about {judged_s:.2g} s of turns." if judged_s > slice_ns / 1e9 else f"{cores}."
     for row, ranking in summary.ranked:
@@ -318,7 +323,8 @@ def _run(findings: Findings) -> Iterator[Words]:
             repeated = ranking.control.under.column
             again = f"{row.label}: {names([repeated])[repeated]} measured twice"
             yield f"{again}: the second takes {times(ranking.control.ratio)} as long as the first; it should be 1×."
-    trials = [(column.label, trial) for _, column, case in summary.cases for trial, _ in case.trials]
+    called = names(dict.fromkeys(column for _, column, _ in summary.cases))
+    trials = [(called[column], trial) for _, column, case in summary.cases for trial, _ in case.trials]
     code = _whose(dict.fromkeys((trial.code or "not recorded", label) for label, trial in trials))
     yield f"kerasbench {record.kerasbench}, measuring code {code or 'unknown'}."
     if record.commit:
@@ -328,7 +334,7 @@ def _run(findings: Findings) -> Iterator[Words]:
     if variables := _whose(kept):
         yield f"Variables of the shell that were passed through (--keep-env): {variables}."
     recurrent = [
-        f"{row.label} {column.label}: {way}"
+        f"{row.label} on {called[column]}: {way}"
         for row, column, case in summary.cases
         for way in dict.fromkeys(way for _, measurement in case.trials for way in measurement.resolved.recurrent)
     ]
@@ -338,11 +344,12 @@ def _run(findings: Findings) -> Iterator[Words]:
 
 def _conditions(findings: Findings) -> Iterator[Words]:
     trials = findings.record.trials
+    every = names(dict.fromkeys(trial.column for trial in trials))
     signals = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
     for name, had in signals.items():
         trial, _ = max(had, key=lambda pair: pair[1].invalidates)
         meaning = WarningKind(name).meaning if name in set(WarningKind) else name
-        case = f"{trial.case.scenario} {trial.column.label}, round {trial.round}"
+        case = f"{trial.case.scenario} on {every[trial.column]}, round {trial.round}"
         yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(had), 'trial')}, for example {case}."
     called, terms = names(findings.summary.columns), findings.summary.terms
     alike = grouped(("; ".join(terms[column]), called[column]) for column in terms if column in called)
@@ -373,6 +380,7 @@ def versions_of(record: Run) -> dict[str, dict[str, list[Column]]]:
 def _versions(record: Run) -> Iterator[Words]:
     """Yield all versions that the children had; which configuration had which, where interpreters have labels."""
     columns = versions_of(record)
+    called = names(dict.fromkeys(column for had in columns.values() for of in had.values() for column in of))
     labelled = any(trial.options.environment for trial in record.trials)
     alike = [package for package in sorted(columns) if not labelled or len(columns[package]) == 1]
     if same := ", ".join(f"{package} {' and '.join(sorted(columns[package]))}" for package in alike):
@@ -381,7 +389,7 @@ def _versions(record: Run) -> Iterator[Words]:
     for package in sorted(columns.keys() - set(alike)):
         owners = []
         for version, had in sorted(columns[package].items()):
-            labels = [f"{AT}{label}" if (label := column.options.environment) else column.label for column in had]
+            labels = [f"{AT}{label}" if (label := column.options.environment) else called[column] for column in had]
             owners.append(f"{version} ({', '.join(dict.fromkeys(labels))})")
         different.append(f"{package} {listed(owners)}")
     if different:

@@ -6,6 +6,7 @@ from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.generation import Tokens, Writer, divergences, written
 from kerasbench.analysis.metrics import BY_NAME, RATE, WRITES
+from kerasbench.analysis.names import name_of
 from kerasbench.protocol.columns import Column
 from kerasbench.report.details import value
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, Words, texts
@@ -51,6 +52,6 @@ def _compared(wrote: dict[Writer, Tokens]) -> list[str]:
     size = f"{count(len(tokens[0]), 'new token')} of {count(len(tokens), 'sequence')}"
     apart = []
     for writer, reference, token, text in divergences(wrote):
-        ours, theirs = (f"{column.label} by {WRITES[way]}" for column, way in (writer, reference))
+        ours, theirs = (f"{name_of(column)} by {WRITES[way]}" for column, way in (writer, reference))
         apart.append(f"{ours} differs from {theirs}, first at token {token} of sequence {text}.")
     return apart or ([f"all generated the same {size}."] if len(wrote) > 1 else [])

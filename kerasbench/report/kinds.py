@@ -30,8 +30,12 @@ def has_one_step(row: Row) -> bool:  # which has the fixed cost of an epoch in i
     return row.workload.steps == 1 and verb([row]) == "trains" and row.size is None
 
 
+def model_kind(row: Row) -> str:
+    return KINDS.get(row.scenario.kind, KINDS["other"])
+
+
 def kind_of(row: Row) -> str:
-    return ONE_STEP if has_one_step(row) else KINDS.get(row.scenario.kind, KINDS["other"])
+    return ONE_STEP if has_one_step(row) else model_kind(row)
 
 
 def ordered(summary: Summary) -> Ranked:
@@ -56,7 +60,9 @@ def compared(summary: Summary) -> Ranked:
 
 
 def relative(ranking: Ranking, column: Column) -> float | None:
-    """Return how many times as long as the fastest a configuration takes; None where that is not known."""
+    """Return how many times as long as the fastest a configuration takes; None where that is not known or believed."""
+    if not ranking.believed:
+        return None
     if column == ranking.fastest:
         return 1.0
     contrast = ranking.over_fastest(column)

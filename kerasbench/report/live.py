@@ -24,12 +24,17 @@ LogRatios = Mapping[tuple[str, str], float]
 
 
 def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]) -> LogRatios:
-    """Return the logarithm of the ratio of each two columns' times for a sample; ``samples`` are those of a step."""
+    """Return the logarithm of the ratio of each two columns' times for a sample; ``samples`` are those of a step.
+
+    There is none while other programs leave too few slices that count.
+    """
     logs = {}
     columns = {label: Samples.of(of_column) for label, of_column in slices.items()}
     for over, under in itertools.combinations(columns, 2):
         ratio = by_slices(columns[over], columns[under])
         if ratio is not None and min(len(columns[over]), len(columns[under])) >= FIRST_CYCLES:
+            if ratio.disturbed:
+                return {}
             log = ratio.log - math.log(samples[over] / samples[under])
             logs[over, under], logs[under, over] = log, -log
     return logs
@@ -63,6 +68,7 @@ class LiveBlock:
         self.columns = {case.label: LiveColumn(called[case.column]) for case in cases}
         self.row, self.is_first = cases[0].row_label, is_first
         self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
+        self._is_disturbed = False  # by other programs, so that nothing of this block can be compared
         self._effect, self._earlier = effect, earlier
         self._lasts = cases[0].protocol.lasts  # its columns are one case, and differ by nothing that is ahead
         ahead = [case for case in cases if not variants.has(case.options, "explains")]
@@ -72,14 +78,15 @@ class LiveBlock:
         if counts_epochs(workload.steps):
             self._counts[TRAIN] = "epoch"
 
-    def begin(self, label: str, doing: str) -> None:
+    def begin(self, label: str, doing: str) -> str:
         self.columns[label].doing = SHOWN.get(doing, doing)
+        return blanked(f"{self.row} on {self.columns[label].name}: {doing}")
 
     def end_phase(self, label: str, phase: Phase) -> str:
         if phase.name != FIRST_STEP:
             return ""
         self.columns[label].times[FIRST_STEP] = duration(phase.duration_ns)
-        return f"{label}: {FIRST_STEP} {duration(phase.duration_ns)}"
+        return blanked(f"{self.row} on {self.columns[label].name}: {FIRST_STEP} {duration(phase.duration_ns)}")
 
     def end_cycle(self, stage: str, slices: Mapping[str, Sequence[Slice]]) -> None:
         for label, of_column in slices.items():
@@ -87,9 +94,10 @@ class LiveBlock:
             column.times[stage] = duration(statistics.median(slice_.unit_ns for slice_ in of_column))
             column.slices, column.doing = len(of_column), ""
         if stage == self.headline and slices and not self._lasts:
-            self.ratios = log_ratios(
-                {label: slices[label] for label in self._samples if label in slices}, self._samples
-            )
+            compared = {label: slices[label] for label in self._samples if label in slices}
+            self.ratios = log_ratios(compared, self._samples)
+            has_marked = any(slice_.disturbed for of_column in compared.values() for slice_ in of_column)
+            self._is_disturbed = has_marked and len(compared) > 1 and not self.ratios
 
     def lines(self) -> list[str]:
         lines = [self.answer() or self.row]
@@ -109,12 +117,15 @@ class LiveBlock:
 
     def answer(self) -> str:
         """Return who is ahead in the row so far; empty while nothing can be compared."""
+        if self._is_disturbed:
+            return blanked(f"{self.row}: undecided so far, because other programs use the CPU")
         ratios = standing([*self._earlier, self.ratios])
         if not ratios:
             return ""
         equal = [self.columns[label].name for label, ratio in ratios.items() if ratio < 1 + self._effect]
         behind = [(self.columns[label].name, ratio) for label, ratio in ratios.items() if ratio >= 1 + self._effect]
-        words = f"{self.row}: {listed(equal)} {'leads' if len(equal) == 1 else 'about equal'} so far"
+        ahead = f"{equal[0]} leads so far" if len(equal) == 1 else f"undecided so far between {listed(equal)}"
+        words = f"{self.row}: {ahead}"
         if behind:
             words += f"; {behind[0][0]} takes {multiple(behind[0][1])} as long"
         slower = [f"{name} {multiple(ratio)}" for name, ratio in behind[1:MOST_NAMED]]
@@ -127,5 +138,5 @@ class LiveBlock:
         return [
             "interrupted in the first round of a workload. This is known so far, but it is not saved:",
             *self.lines(),
-            "There is no verdict. --resume measures this round again from its start.",
+            "It is undecided. --resume measures this round again from its start.",
         ]

@@ -22,10 +22,10 @@ from kerasbench.plan.duration import Eta, History, RunScatter, detectable, famil
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.protocol.measurement import Slice
 from kerasbench.report.live import LiveBlock, LogRatios
-from kerasbench.report.words import duration, percent, seconds, three_digits
+from kerasbench.report.words import duration, names, percent, seconds, three_digits
 from kerasbench.results.run import Run, Trial
 from kerasbench.scenario import is_named, is_saved
-from kerasbench.text import count
+from kerasbench.text import blanked, count, wrapped
 
 LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
 
@@ -118,8 +118,7 @@ class ConsoleProgress(Progress):
         """Take in what happens in a block. A log has lines of a row's first block alone: later ones tell little."""
         match event:
             case events.TrialStarted(label):
-                block.begin(label, "starting")
-                self._log(block, f"{label}: starting")
+                self._log(block, block.begin(label, "starting"))
                 self._draw()
             case events.PhaseStarted(label, phase):
                 block.begin(label, phase)
@@ -160,7 +159,11 @@ class ConsoleProgress(Progress):
 
     def _start_run(self, planned: Plan, record: Run, history: History, announced: Sequence[str] | None) -> None:
         self._planned, self._effect = planned, record.minimal_effect
+        self._called = names(
+            dict.fromkeys(case.column for case in (*planned.cases, *(case for case, _ in planned.absent)))
+        )
         self._eta = Eta(planned, history.trial_s)
+        self._began_s = time.monotonic() - sum(trial.own_ns for trial in record.trials) / 1e9
         self._done = self._eta.carried(record)
         most, least = planned.effort.max_rounds, planned.effort.min_rounds
         rounds = count(most, "round") if least == most else f"{least} to {most} rounds"
@@ -170,7 +173,7 @@ class ConsoleProgress(Progress):
             lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
         if announced is None:
             announced = [_sight(detectable(planned, record.minimal_effect, history.scatter), history.scatter)]
-        for line in (*lines, *announced, *(f"noise: {signal.reason}" for signal in record.noise)):
+        for line in (*lines, *announced, *(f"before the run: {signal.reason}" for signal in record.noise)):
             self._say(line)
         self.update(self._task, total=self._eta.trials, completed=self._done, description="")
         self.start()
@@ -184,7 +187,11 @@ class ConsoleProgress(Progress):
         # Refreshed, for what is said is written above it, as it was drawn last.
         self.update(self._task, completed=self._done, total=self._eta.trials, refresh=True)
         took = f"measured in {trial.own_ns / 1e9:.1f} s; {self._left} left"
-        self._say(f"[{self._done}/{self._eta.trials}] {case.label}: {_outcome(trial)} ({took})")
+        self._say(f"[{self._done}/{self._eta.trials}] {self._name(case)}: {_outcome(trial)} ({took})")
+
+    def _name(self, case: Case) -> str:
+        size = f" {case.options.size.label}" if case.options.size else ""
+        return blanked(f"{case.selected.label}{size} on {self._called[case.column]}")
 
     def _end_row(self, cases: Sequence[Case], reason: str) -> None:
         before = self._eta.trials
@@ -207,7 +214,7 @@ class ConsoleProgress(Progress):
     @property
     def _left(self) -> str:
         """How long the run goes on: it depends on how soon its rows are decided."""
-        least_s, most_s = self._eta.left_s
+        least_s, most_s = self._eta.left_within(time.monotonic() - self._began_s)
         least, most = seconds(least_s), seconds(most_s)
         return f"about {most}" if least == most or not least_s else f"about {least} to {most}"
 
@@ -220,7 +227,10 @@ class ConsoleProgress(Progress):
             self.update(self._task, description=description, refresh=True)
 
     def _say(self, line: str) -> None:
-        self.console.print(Text(self._fit(line)), soft_wrap=True)
+        text = self._fit(line)
+        if self.console.is_terminal:  # in a log each is one line
+            text = wrapped(text, self.console.width)
+        self.console.print(Text(text), soft_wrap=True)
 
     def _fit(self, line: str) -> str:
         if self.console.options.ascii_only:
@@ -251,9 +261,9 @@ def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: floa
     workload, block_s = case.selected.workload, spent_s + left_s
     samples = variants.batch(case.options) or workload.batch
     unit = "prediction" if workload.predicts_only else "step"
-    which = f" of {case.backend}" if len(steps_ns) > 1 else ""
+    which = f" on {names([case.column])[case.column]}" if len(steps_ns) > 1 else ""
     step, round_takes = duration(slowest_ns), seconds(block_s)
-    line = f"{case.row_label}: a {unit}{which} takes {step}, so a round takes about {round_takes}"
+    line = f"{case.row_label}: one of the first {unit}s{which} took {step}, so a round takes about {round_takes}"
     file = case.selected.entry.file
     if block_s <= LONG_S or not (is_saved(file) or is_named(file)) or samples == 1 or case.options.size:
         return line
@@ -286,4 +296,4 @@ def _outcome(trial: Trial) -> str:
     if not trial.noise:
         return step
     reasons = "; ".join(signal.reason for signal in trial.noise)
-    return f"{step}, {'unreliable' if trial.disturbed else 'noisy'}: {reasons}"
+    return f"{step}, {'undecided, because ' if trial.disturbed else 'though '}{reasons}"

@@ -1,15 +1,18 @@
 """What a mode says of its runs: ``Tells`` of ``modes/<name>/tell.py``. As it stands here, nothing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
-from kerasbench.report.command import rounds_of
+from kerasbench.plan import live
+from kerasbench.report import command
 from kerasbench.report.document import Document
 from kerasbench.report.sections import Section, Words
 from kerasbench.report.warnings import Marks
 from kerasbench.results.run import RunConfig
+from kerasbench.settings import Settings
 
 Builder = Callable[[Findings], Section | None]  # None: it has nothing to say
 Told = Iterable[tuple[Contrast, Mapping[str, bool]]]  # with what else data say of it
@@ -19,6 +22,7 @@ Brief = tuple[Row, str, Sequence[str]]
 
 class Teller:
     name = ""  # by which README and docs quote its answer
+    asked: ClassVar[type[Settings]] = Settings  # what its command takes
 
     @property
     def quoted(self) -> Mapping[str, Builder]:
@@ -30,7 +34,12 @@ class Teller:
         return [config.mode, *config.scenarios]
 
     def rounds(self, config: RunConfig) -> Iterable[str]:
-        return rounds_of(config)
+        return command.rounds_of(config)
+
+    def command(self, config: RunConfig) -> str:
+        """Return what makes such a run: a command, or of a model object the call."""
+        typed = command.command(config, self.words(config), [*self.rounds(config)])
+        return command.call(typed, config, self.asked) if any(map(live.is_of_model, config.scenarios)) else typed
 
     def title(self, findings: Findings) -> str:
         """Return the finding in one line; empty where it has none."""

@@ -1,10 +1,10 @@
 """What to know before a number is used: for each kind of warning who it is about, what it means, and what to type."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import longer_by_means
-from kerasbench.analysis.warnings import Concern
+from kerasbench.analysis.warnings import Concern, programs_in
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column
 from kerasbench.report.kinds import grouped
@@ -17,6 +17,8 @@ MOST = 5  # kinds of warnings above the fold
 MOST_PLACES = 3  # cases that a warning names; of more it has the number
 IN_DATA_ALONE = (WarningKind.SCATTERED, WarningKind.WAITED)  # an interval shows the one, a median leaves the other out
 
+OF_OTHERS = (WarningKind.UNDECIDED, WarningKind.DISTURBED)  # with the same advice, which is given once
+
 UNTRAINED = ", so it is not trained"  # how the description of a saved model ends
 Case = tuple[str, Column]  # by the label of its row
 Marks = dict[Case, list[int]]  # the numbers of the warnings that are about it
@@ -26,13 +28,15 @@ Caution = tuple[list[Inline], Sequence[Case]]  # one kind of warning, and the ca
 def cautions(findings: Findings) -> tuple[list[Words], Marks]:
     """Return all warnings by how much they matter, those numbered that are about cases of a table."""
     kinds = grouped((concern.what, concern) for concern in findings.concerns)
-    of_kinds = (_caution(kind, kinds[kind], findings) for kind in WarningKind if kind in kinds.keys() - IN_DATA_ALONE)
+    said = kinds.keys() - {*IN_DATA_ALONE, *OF_OTHERS}
+    of_kinds = (_caution(kind, kinds[kind], findings) for kind in WarningKind if kind in said)
     lines: list[Words] = []
     marks: Marks = {}
     number = 0
     for words, cases in (
         *_failures(findings),
         *_untrained(findings),
+        *_other_programs(findings, kinds),
         *of_kinds,
         *_means(findings),
         *_machine(findings),
@@ -81,20 +85,46 @@ def _untrained(findings: Findings) -> Iterator[Caution]:
         yield ([Strong("Predictions alone were measured."), f" {said}{many}."], [])
 
 
+def _other_programs(findings: Findings, kinds: Mapping[WarningKind, Sequence[Concern]]) -> Iterator[Caution]:
+    """Say in one line what other programs did, and which they were where that is known."""
+    rows = {row.label: row for row in findings.summary.rows}
+    undecided = [concern.row for concern in kinds.get(WarningKind.UNDECIDED, ())]
+    interrupted = [concern for concern in kinds.get(WarningKind.DISTURBED, ()) if concern.row not in undecided]
+    if not undecided and not interrupted:
+        return
+    who = programs_in(row for label, row in rows.items() if label in {*undecided, *(of.row for of in interrupted)})
+    cases = [(label, column) for label in undecided for column, case in rows[label].cases.items() if case.trials]
+    cases += [(concern.row, column) for concern in interrupted for column in concern.columns]
+    parts = [f"undecided: {_shortened(undecided, 'workload')}"] if undecided else []
+    by_row = grouped((concern.row, concern) for concern in interrupted)
+    if by_row:
+        parts.append(f"in at least one round of {_shortened([*by_row], 'workload')}")
+    parts += [concern.detail for concern in interrupted if concern.detail][:1]
+    parts += [f"{signal.reason} before the run" for signal in findings.record.noise if signal.name == WarningKind.LOAD]
+    bold = f"Other programs{f' ({listed(who)})' if who else ''} used the CPU"
+    yield [Strong(bold), f": {'; '.join(parts)}. {_sentence(WarningKind.UNDECIDED.remedy)}."], cases
+
+
+def _shortened(labels: Sequence[str], what: str) -> str:
+    return listed(labels) if len(labels) <= MOST_PLACES else count(len(labels), what)
+
+
 def _caution(kind: WarningKind, concerns: Sequence[Concern], findings: Findings) -> Caution:
     called = names(findings.summary.columns)
     places: list[str] = []
     cases: list[Case] = []
     by_case = {concern.row for concern in concerns if concern.columns}
     measured = {
-        row.label: {column for column, case in row.cases.items() if case.trials} for row in findings.summary.rows
+        row.label: [column for column, case in row.cases.items() if case.trials] for row in findings.summary.rows
     }
     for concern in [concern for concern in concerns if concern.columns or concern.row not in by_case]:
-        is_all = concern.row in measured and set(concern.columns) >= measured[concern.row]
+        is_all = concern.row in measured and set(concern.columns) >= set(measured[concern.row])
         who = "" if is_all else listed([called[column] for column in concern.columns if column in called])
         detail = f" ({concern.detail})" if concern.detail and concern.share is None else ""
         places.append(f"{' on '.join(filter(None, [concern.row, who]))}{detail}")
         cases += [(concern.row, column) for column in concern.columns if concern.row]
+        if kind is WarningKind.CONTROL:
+            cases += [(concern.row, column) for column in measured[concern.row]]
     cases = list(dict.fromkeys(cases))
     shares = [concern.share for concern in concerns if concern.share is not None]
     estimated = f" (an estimated {span(shares, percent).replace(' % to', ' to')})" if shares else ""
@@ -142,8 +172,9 @@ def _means(findings: Findings) -> Iterator[Caution]:
 
 
 def _machine(findings: Findings) -> Iterator[Caution]:
+    had_others = any(concern.what in OF_OTHERS for concern in findings.concerns)  # their line has what was busy before
     for signal in findings.record.noise:
-        if signal.name in set(WarningKind):
+        if signal.name in set(WarningKind) and not (had_others and signal.name == WarningKind.LOAD):
             kind = WarningKind(signal.name)
             remedy = [" ", Typed(kind.remedy), "."] if kind.is_command else [f" {_sentence(kind.remedy)}."]
             yield ([Strong(f"Before the run: {signal.reason}."), *remedy], [])

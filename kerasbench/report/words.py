@@ -1,22 +1,23 @@
 """Numbers and names as tables and sentences show them."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-from kerasbench import variants
 from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS, Row
 from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.protocol.columns import AT, CPU, GPU, Axis, CaseKey, Column
+from kerasbench.analysis.names import SPELLED as SPELLED  # noqa: PLC0414 - said with words
+from kerasbench.analysis.names import Names as Names  # noqa: PLC0414 - said with words
+from kerasbench.analysis.names import name_of
+from kerasbench.analysis.names import names as names  # noqa: PLC0414 - said with words
+from kerasbench.protocol.columns import Axis, CaseKey
 from kerasbench.text import count, label
 
-Names = Mapping[Column, str]  # what sentences call each configuration
-
 DIGITS = 3
+WHOLE_FASTER = 4.75  # from here on it is said in a whole number
+LEAST_FASTER = 1.1  # times as fast: less is seen as well the other way round
 WHOLE_BATCH = 100  # from here on a crossover is given to the sample
 LIMITATIONS = "../docs/limitations.md"  # seen from a folder of results in a checkout; the site has no address yet
-SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
-DEVICES = {CPU: "CPU", GPU: "GPU"}
 
 
 def three_digits(value: float) -> str:
@@ -68,6 +69,20 @@ def times(ratio: Estimate) -> str:
     return f"{ratio.value:,.{decimals}f}× ({low}–{high})"
 
 
+def as_long(ratio: Estimate, other: str = "") -> str:
+    """Return ``2.0× (1.9–2.1) as long``, below 1× with the other way round: ``…, about 8 times as fast``."""
+    said = f"{times(ratio)} as long" + (f" as {other}" if other else "")
+    is_shorter = ratio.high is None or ratio.high < 1
+    inverse = 1 / ratio.value
+    if not is_shorter or inverse < LEAST_FASTER:
+        return said
+    return (
+        f"{said}, about {inverse:.0f} times as fast"
+        if inverse >= WHOLE_FASTER
+        else f"{said}, about {inverse:.2g} times as fast"
+    )
+
+
 def span(values: Iterable[float], shown: Callable[[float], str] = three_digits, unit: str = "") -> str:
     """Return ``0.09 to 0.23 ms``, or the one value that all are."""
     known = list(values)
@@ -106,27 +121,17 @@ def whole_steps(steps: float) -> str:
     return f"{three_digits(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
 
 
-def names(columns: Iterable[Column]) -> dict[Column, str]:
-    """Return how sentences call each configuration: ``JAX``, ``PyTorch on the GPU`` if there are several devices."""
-    unique, called = list(columns), {}
-    for column in unique:
-        name = SPELLED.get(column.backend, column.backend)
-        if column.options.environment:
-            name += f" {AT}{column.options.environment}"
-        if len({other.device for other in unique}) > 1:
-            kind, _, index = column.device.partition(":")
-            kind = DEVICES.get(kind, kind)
-            name += f" on {kind} {index}" if index else f" on the {kind}"
-        said = [variant.said(value, column.backend) for variant, value in variants.chosen(column.options)]
-        said += ["measured again"] if column.options.control else []
-        called[column] = f"{name} ({', '.join(said)})" if said else name
-    return called
-
-
 def case_name(case: CaseKey, predicts_only: bool = False) -> str:
     """Return ``mnist_mlp/tiny jax cpu``, with the options if there are any, and of an untrained model with that."""
     name = label(case.scenario, case.workload) + (PREDICTS if predicts_only else "")
     return " ".join(filter(None, (name, case.column.backend, case.column.device, case.options.label)))
+
+
+def case_title(case: CaseKey, predicts_only: bool = False) -> str:
+    """Return ``mnist_mlp/tiny on JAX``, as pages have it; ``case_name`` is what Python code gets."""
+    name = label(case.scenario, case.workload) + (PREDICTS if predicts_only else "")
+    size = case.size.label if case.size else ""
+    return f"{' '.join(filter(None, [name, size]))} on {name_of(case.column)}"
 
 
 def listed(parts: Sequence[str]) -> str:

@@ -22,8 +22,8 @@ LENGTH = 12  # hexadecimal digits: two of a million versions are alike once in 5
 FOLDERS = {
     # What a child runs in a trial, and what a scenario file imports there.
     "worker": "__main__ serve trial resolve source saved configs build train movement parts predict clock usage pipe "
-    "checks failure",
-    "runners": "__init__ keras weights layers feed inputs",
+    "checks failure script",
+    "runners": "__init__ keras weights layers feed inputs streams batches",
     "backends": "__init__",
     "variants": "__init__",
     # What is asked of a child, with the defaults of its protocol, and what it answers.

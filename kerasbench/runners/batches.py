@@ -1,8 +1,15 @@
-"""Batches that TensorFlow makes once, for a `fit` that is given arrays."""
+"""Batches of TensorFlow: those that it makes once, for a `fit` that is given arrays, and those that it puts by."""
 
 from typing import Any
 
 from kerasbench.runners.inputs import in_tuples, is_nested
+
+AUTOTUNE_BATCHES = 16  # that a pipeline may put by where TensorFlow itself chooses how many
+DEPTH = 100  # data sets that are made of one another, at most: what lies deeper is not looked at
+BUFFERS = (
+    "_buffer_size",
+    "_num_parallel_calls",
+)  # attributes of tf.data: without them, nothing is put by
 
 
 def made_once(rows: Any, size: int) -> Any:
@@ -35,3 +42,18 @@ def feed_batches(model: Any) -> None:
         return fit(shuffled(batches) if shuffle else batches, **named)
 
     model.fit = fit_batches
+
+
+def put_by(dataset: Any) -> int:
+    """Return how many batches the parts of a tf.data pipeline put by, by the buffers that its script asks for."""
+    count, parts = 0, [dataset]
+    for _ in range(DEPTH):
+        if not parts:
+            break
+        part = parts.pop()
+        for name in BUFFERS:
+            if (value := getattr(part, name, None)) is not None and "Shuffle" not in type(part).__name__:
+                number = int(value)
+                count += AUTOTUNE_BATCHES if number < 0 else number
+        parts += part._inputs() if hasattr(part, "_inputs") else []
+    return count

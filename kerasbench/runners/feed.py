@@ -76,6 +76,12 @@ class Feed:
     test: Rows
     class_weight: Mapping[int, float] | None = None
     draws: bool = False  # the pipeline gives other batches of the same rows each time: no two backends get the same
+    # Of a script's call of `fit`:
+    shuffle: bool = True  # as it asks for it
+    stream: Mapping[str, Any] | None = None  # the arguments of a `fit` that is given batches; ``train``: the first ones
+    queue: int = 0  # batches that the stream puts by while no step takes one
+    kind: str = "arrays"
+    digest: str = ""  # of its first rows; empty: of a scenario, which draws the same for every backend
 
     def __post_init__(self) -> None:
         if self.class_weight is not None and self.train.y is None:

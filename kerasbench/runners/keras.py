@@ -205,6 +205,7 @@ class KerasRunner(WithKeras):
         self, rows: Fed, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
     ) -> Logs:
         """Train as a user does, without a progress bar; shuffled, as Keras does by default."""
+        shuffle = shuffle and self.feed.shuffle
         arguments = self._arguments(rows) if isinstance(rows, Rows) else dict(rows)
         if self.feed.class_weight is not None and isinstance(rows, Rows):
             arguments["class_weight"] = dict(self.feed.class_weight)

@@ -1,7 +1,8 @@
 """A Keras model's weights, the same on every backend: what Keras would draw at random is drawn by NumPy."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Literal
 
 import numpy as np
@@ -32,6 +33,24 @@ def remember_origins() -> None:
         setattr(self, ORIGIN, origin(keras.initializers.get(initializer) if is_name else initializer))
 
     keras.Variable.__init__ = remember
+
+
+@contextmanager
+def keep_loaded_weights() -> Iterator[None]:
+    """Take note of what is assigned to a variable meanwhile: the weights that are loaded into it are its first ones."""
+    import keras
+
+    assign = keras.Variable.assign
+
+    def note(self: Any, value: Any) -> Any:
+        setattr(self, ORIGIN, "given")
+        return assign(self, value)
+
+    keras.Variable.assign = note
+    try:
+        yield
+    finally:
+        keras.Variable.assign = assign
 
 
 def origin(initializer: Any) -> Origin:

@@ -5,7 +5,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from functools import partial
 
-from kerasbench.host import nvidia
+from kerasbench.host import nvidia, programs
 from kerasbench.host.noise import MachineState, Surroundings, cool_down, observe, of_slices, of_surroundings, top_clock
 from kerasbench.processes.outcome import Outcome, shown
 from kerasbench.processes.process import available_bytes
@@ -92,6 +92,7 @@ Outcomes = Sequence[Outcome | None]
 class MachineMonitor:
     look: Callable[[float], MachineState] = observe
     cool: Callable[[Callable[[str], None]], float] = cool_down
+    look_at_programs: Callable[[], programs.CpuTimes] = programs.cpu_times
     _top_clocks_mhz: dict[str, int] = field(default_factory=dict)  # the highest that each card has shown
 
     def watch(
@@ -102,16 +103,16 @@ class MachineMonitor:
         names = list(map(_card, devices))
         with ExitStack() as watching:
             cards = {name: watching.enter_context(nvidia.watch(name)) for name in dict.fromkeys(names) if name}
-            before = self.look(0.0)
+            others_before, before = self.look_at_programs(), self.look(0.0)
             outcomes = block()
-        after = self.look(0.0)
+        after, busiest = self.look(0.0), programs.busiest(others_before, self.look_at_programs())
         checked: list[Outcome | None] = []
         seen: list[Surroundings] = []
         for outcome, device, name in zip(outcomes, devices, names, strict=True):
             card = cards.get(name) or nvidia.Watched()
             checked.append(outcome and on_card(outcome, device, card.uuid))
             samples = card.samples if name else None
-            seen.append(Surroundings(waited_s, before, after, samples, card.neighbours, card.uuid))
+            seen.append(Surroundings(waited_s, before, after, samples, card.neighbours, card.uuid, busiest))
         return checked, seen
 
     def judge(self, trial: Trial, seen: Surroundings) -> Trial:

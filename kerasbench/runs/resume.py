@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from kerasbench import variants
+from kerasbench.analysis.names import name_of
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.host import Machine
 from kerasbench.plan import catalog, live
@@ -72,13 +73,13 @@ def to_name_again(scenarios: Sequence[str], config: ModelConfig, options: Sequen
         words.append("--trust")
     parts = [(flag, part) for flag, value in variants.again(options) for part in value.split(",")]
     words += dict.fromkeys(f"{flag} {shlex.quote(part)}" for flag, part in parts)
-    return " ".join(words)
+    return " ".join([*words, *map(shlex.quote, config.script_words)])
 
 
-def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], str, bool]:
+def executed(scenarios: Sequence[str], config: ModelConfig) -> tuple[set[str], str, bool, list[str]]:
     # No file is looked at: a result may name what is none.
     custom = os.path.abspath(config.custom) if config.custom else ""
-    return {os.path.abspath(file) for file in catalog.own_files(scenarios)}, custom, config.trust
+    return {os.path.abspath(file) for file in catalog.own_files(scenarios)}, custom, config.trust, config.script_words
 
 
 def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list[Trial]]:
@@ -140,7 +141,7 @@ def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
     else:
         known = {trial.column for trial in record.trials}
         cases = [case for case in plain if case.column in known]
-        new = dict.fromkeys(case.column.label for case in plain if case.column not in known)
+        new = dict.fromkeys(name_of(case.column) for case in plain if case.column not in known)
         if not new or not 0 < record.cases < len(planned.cases):  # or they had no turn before the run was killed
             return planned
         warnings = [*warnings, f"left out, because the run began without them: {', '.join(new)}"]

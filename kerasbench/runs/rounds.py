@@ -13,19 +13,21 @@ import psutil
 from kerasbench import backends, events, text, variants
 from kerasbench.analysis import ratios
 from kerasbench.analysis.families import Priors
+from kerasbench.analysis.names import name_of
 from kerasbench.errors import ResultsError
 from kerasbench.files import scratch_folder
 from kerasbench.host import load
 from kerasbench.host.noise import MachineState
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
-from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent
+from kerasbench.processes.block import BlockEvent, BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Outcome, trial_limits
 from kerasbench.processes.process import available_bytes
 from kerasbench.protocol.columns import CaseKey, Environment
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Sizes
+from kerasbench.protocol.stages import STAGES
 from kerasbench.results.run import INTERRUPTED, UNWRITTEN, Run, Trial, completed_rounds
 from kerasbench.results.store import Store
 from kerasbench.runs import machine, schedule, sizes, stopping, turns
@@ -142,7 +144,7 @@ class Rounds:
             exports = variants.has(case.options, "exports")
             if case.key not in self._caches and (exports or variants.has(case.options, "prepares")):
                 does = "exports the model" if exports else "fills the caches"
-                self.on_event(events.Notice(f"{case.label}: a first process {does}"))
+                self.on_event(events.Notice(f"{case.selected.label} on {name_of(case.column)}: a first process {does}"))
                 self._prepare(row, case, index)
         left, reference, together = list(row.alive), list[Case](), True
         while left:
@@ -220,10 +222,11 @@ class Rounds:
         is_first = not any(trial.measurement for trial in row.trials)
         stage = self.planner.stage(self.planned.config, cases[0].selected.workload)
         left = [case for case in row.cases if case not in row.alive]
+        hear = ending.hear if cases[0].protocol.lasts else partial(tell_marked, cases, limits, ending.hear)
         self.on_event(events.BlockStarted(cases, is_first, stage, left))
         outcomes, seen = self.monitor.watch(
             devices,
-            lambda: self.launch(members, policy, ending.hear, at_once),
+            lambda: self.launch(members, policy, hear, at_once),
             lambda reason: self.on_event(events.Waiting(cases[0].row_label, reason)),
         )
         for member, held_bytes in chain.from_iterable(pool.seen_bytes.items() for pool in budget.pools[1:]):
@@ -269,7 +272,7 @@ class Rounds:
         if protocol.batches or not protocol.agenda.usual:  # only a quick look leaves columns behind
             return BlockPolicy(orders, enough, sized, fits, rest_s, leaving=leaving)
         least = [_first_steps(case) for case in cases]
-        called = [case.column.label for case in cases]
+        called = [name_of(case.column) for case in cases]
         left_behind = partial(sizes.left_behind, called, least)
         return BlockPolicy(orders, enough, sized, fits, rest_s, left_behind)
 
@@ -319,6 +322,15 @@ class Rounds:
             larger = [case for case in series if case.options.size and case.options.size.exceeds(size)]
             outcome = Outcome([], 0, failure=failure)
             self._keep(row, [trial_record(case, trial.round, outcome) for case in larger if case.key not in tried])
+
+
+def tell_marked(cases: Sequence[Case], limits: Sequence[load.LoadLimit], hear: OnBlockEvent, event: BlockEvent) -> None:
+    """Pass an event on; slices that other programs interrupted are marked, so that nobody is called ahead by them."""
+    if isinstance(event, events.CycleEnded) and event.stage in STAGES:
+        places = {case.label: place for place, case in enumerate(cases)}
+        columns = {places[label]: slices for label, slices in event.slices.items()}
+        event = replace(event, slices=dict(zip(event.slices, load.judged(event.stage, columns, limits), strict=True)))
+    hear(event)
 
 
 def _first_steps(case: Case) -> int:

@@ -142,7 +142,10 @@ def survey(
         )
     describer = next((place for place, report in probes.items() if isinstance(report, ProbeReport)), None)
     python, backend = (interpreters.of(describer), describer.backend) if describer else (sys.executable, None)
-    selected = catalog.select(config.scenarios, python, backend, config.keep_env, config.model_config, config.suite)
+    others = [(interpreters.of(place), place.backend) for place in probes if place != describer]
+    selected = catalog.select(
+        config.scenarios, python, backend, config.keep_env, config.model_config, config.suite, others
+    )
     return state, probes, selected
 
 

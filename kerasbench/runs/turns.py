@@ -78,7 +78,7 @@ def _has(agenda: Agenda, workload: WorkloadDescription, stage: Stage) -> bool:
     if stage.phase == "generate":
         return workload.new_tokens > 0 and workload.own_generate == (stage.way == OWN)
     if stage.name == EPOCH:
-        return not counts_epochs(workload.steps)
+        return not counts_epochs(workload.steps) and not workload.streams
     return agenda.predicts_in(stage, workload.predicted)
 
 

@@ -1,4 +1,4 @@
-"""``--threads``: how many CPU cores a trial may use."""
+"""``--threads``: how many logical CPUs a trial may use."""
 
 import os
 from pathlib import Path
@@ -16,7 +16,7 @@ TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watch
 
 class Threads(Variant[int]):
     name = "threads"
-    metavar, help = "N", "CPU cores that a trial may use. Default: all."
+    metavar, help = "N", "Logical CPUs that a trial may use. Default: all."
     tried, pins = True, True
 
     def said(self, value: int, backend: str) -> str:
@@ -25,7 +25,7 @@ class Threads(Variant[int]):
     def refusal(self, value: int, facts: CaseFacts) -> Refusal:
         if value <= facts.processors:
             return None
-        cause = f"{value} threads were asked for, this machine has {facts.processors} CPU cores"
+        cause = f"{value} threads were asked for, this machine has {facts.processors} logical CPUs"
         return cause, f"use --threads 1 to {facts.processors}"
 
     def candidates(self, facts: CaseFacts) -> list[int]:
@@ -52,7 +52,7 @@ class Threads(Variant[int]):
     def ran_as(self, value: int, resolved: Resolved, usage: Usage) -> str:
         if resolved.threads is not None and resolved.threads != value:
             return f"{resolved.threads} threads"
-        return f"{usage.processors:.1f} CPU cores busy" if usage.processors > value + TOLERANCE else ""
+        return f"{usage.processors:.1f} logical CPUs busy" if usage.processors > value + TOLERANCE else ""
 
 
 def limit_processors(number: int, root: Path = CPUS) -> None:

@@ -13,6 +13,7 @@ from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.runners import Runner
 from kerasbench.runners.feed import Feed, prepare, prepare_sized
+from kerasbench.runners.streams import resized
 from kerasbench.scenario import require_unchanged
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.resolve import resolve
@@ -42,7 +43,8 @@ def explained(request: TrialRequest) -> Iterator[None]:
         raise
 
 
-def built(kind: type[Runner], request: TrialRequest, pipe: Pipe) -> Runner:
+def started(kind: type[Runner], request: TrialRequest, pipe: Pipe) -> Runner:
+    """Import the backend and take the device."""
     backend = backends.get(request.backend)
     runner = kind(backend, request, partial(adjust, request), partial(remake, request))
     with pipe.phase("import"):
@@ -56,6 +58,11 @@ def built(kind: type[Runner], request: TrialRequest, pipe: Pipe) -> Runner:
         for variant, value in variants.chosen(request.options):
             variant.apply(value, backend, request.device)
         runner.wake()
+    return runner
+
+
+def built(runner: Runner, request: TrialRequest, pipe: Pipe) -> Runner:
+    """Load the scenario, draw its rows, and build the model."""
     with pipe.phase("scenario"):
         file = Path(request.file)
         require_unchanged(file, request.file_hash, request.model_config)
@@ -72,7 +79,9 @@ def built(kind: type[Runner], request: TrialRequest, pipe: Pipe) -> Runner:
             resolved.look()
     with pipe.phase("data"):
         size = request.options.size or Size(variants.batch(request.options))
-        if size == Size():
+        if resolved.feed is not None:
+            feed = resized(resolved.feed, size)
+        elif size == Size():
             feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
         else:
             feed = prepare_sized(scenario, workload, size, request.seed, request.data)

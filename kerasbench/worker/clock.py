@@ -98,6 +98,14 @@ class WarmUpClock:
         # The first execution starts the input pipeline (11 ms on TensorFlow): a cost of the epoch, not of a step.
         self._next_mark = self.execution
 
+    def shorten(self, steps: int) -> None:
+        """Take note that an epoch has so many steps, where it was announced with more: a slice is to fit into it."""
+        if self.last_step is not None and steps - 1 < self.last_step:
+            self.last_step = (steps - 1) // self.execution * self.execution
+            longest = max(self.execution, self.last_step // 2 // self.execution * self.execution)
+            if self.steps_per_slice > longest:
+                self.steps_per_slice, self._calibrating = longest, False
+
     def wants(self, step: int) -> bool:
         return step == self._next_mark
 

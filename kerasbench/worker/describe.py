@@ -1,5 +1,6 @@
 """Questions about a scenario that measure nothing: what it holds, whether its rows are there, what a step counts."""
 
+import dataclasses
 import importlib
 import sys
 from pathlib import Path
@@ -11,9 +12,10 @@ from kerasbench.private import LostNameError
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, LookRequest
-from kerasbench.scenario import Scenario, Workload, require_unchanged
+from kerasbench.scenario import Workload, require_unchanged
 from kerasbench.worker.failure import failure_of, one_line, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
+from kerasbench.worker.source import ResolvedScenario
 
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed
@@ -34,7 +36,7 @@ class DeferredModule(ModuleType):
 
 
 def describe_each(request: DescribeRequest) -> list[Description]:
-    sys.modules["keras"] = DeferredModule("keras")
+    sys.modules.setdefault("keras", DeferredModule("keras"))  # it is there where a script is described
     descriptions = []
     for file in request.files:
         try:
@@ -49,7 +51,7 @@ def describe_each(request: DescribeRequest) -> list[Description]:
                 learnable=scenario.learnable,
                 scalable=scenario.scalable,
                 kind=scenario.kind,
-                workloads=[_workload(scenario, workload) for workload in scenario.workloads],
+                workloads=[_workload(resolved, workload) for workload in scenario.workloads],
             )
         except Exception as error:
             raise TrialFailure(failure_of(error, PHASE, file)) from error
@@ -57,13 +59,15 @@ def describe_each(request: DescribeRequest) -> list[Description]:
     return descriptions
 
 
-def _workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
+def _workload(resolved: ResolvedScenario, workload: Workload) -> WorkloadDescription:
+    scenario = resolved.scenario
     dataset = scenario.dataset(workload)
     beyond_baselines = {
         "predictions alone": not scenario.trains,
         "weights of its classes": scenario.class_weight is not None,
         "a pipeline of its own": workload.feed is not None,
         "callbacks of Keras": scenario.callbacks is not None,
+        "a script's own data": resolved.feed is not None,
     }
     return WorkloadDescription(
         name=workload.name,
@@ -84,6 +88,7 @@ def _workload(scenario: Scenario, workload: Workload) -> WorkloadDescription:
         large=workload.large,
         new_tokens=scenario.new_tokens,
         own_generate=scenario.generate is not None,
+        streams=resolved.feed is not None and resolved.feed.stream is not None,
     )
 
 
@@ -141,8 +146,11 @@ def _built(request: CountRequest | LookRequest, samples: int) -> tuple[Any, "Fee
 
     file = Path(request.file)
     require_unchanged(file, request.file_hash, request.model_config)
-    scenario = resolve(file, request.model_config).scenario
+    resolved = resolve(file, request.model_config)
+    scenario = resolved.scenario
     workload = scenario.workload(request.workload)
     model = scenario.build(workload)
+    if resolved.feed is not None:
+        return model, dataclasses.replace(resolved.feed, train=resolved.feed.train[:samples])
     rows = draw(scenario.dataset(workload), samples, 0, "synthetic")
     return model, Feed(workload, rows, rows[:0], rows[:0], scenario.class_weight)

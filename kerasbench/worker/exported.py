@@ -23,7 +23,7 @@ from kerasbench.runners.inputs import mapped
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.runtimes import Runtime
 from kerasbench.scenario import Scenario, Workload
-from kerasbench.worker.build import built
+from kerasbench.worker.build import built, started
 from kerasbench.worker.checks import draws, rounding
 from kerasbench.worker.failure import one_line, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe
@@ -48,7 +48,7 @@ def export(request: TrialRequest, pipe: Pipe) -> Exported:
         if util.find_spec(package) is None:
             remedy = shlex.join([sys.executable, "-m", "pip", "install", *kind.exporters[request.backend]])
             raise _cannot(kind, f"{package} is not installed in {sys.prefix}", remedy)
-    runner = built(KerasRunner, request, pipe)
+    runner = built(started(KerasRunner, request, pipe), request, pipe)
     feed = runner.feed
     train = feed.inputs(feed.train)  # once: a pipeline may draw other rows each time
     inputs = {

@@ -1,10 +1,12 @@
 """How an exception in a child becomes a failure with a code, a cause and a remedy; and one framework per child."""
 
 import dataclasses
+import importlib.util
+import os
 import re
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.machinery import ModuleSpec
 from pathlib import Path
@@ -127,6 +129,36 @@ def refuse_other_frameworks(backend: str) -> None:
     # Hidden, not None in sys.modules: Keras' Rescaling and its kin ask whether TensorFlow is in there.
     others = {backends.get(other).PACKAGE for other in backends.names()} - {backends.get(backend).PACKAGE}
     sys.meta_path[:] = [HidingFinder(finder, others) for finder in sys.meta_path]
+
+
+def leave_devices_to(backend: str) -> None:
+    """Let a script import other frameworks, which feed its model, but leave the accelerators to one backend."""
+    # What they read at their import; torch takes a device only where it is told to.
+    os.environ |= {} if backend == "jax" else {"JAX_PLATFORMS": "cpu"}
+    if backend != "tensorflow":
+        sys.meta_path.insert(0, AfterImport("tensorflow", lambda tf: tf.config.set_visible_devices([], "GPU")))
+
+
+class AfterImport:
+    """A finder that has a package imported by the others, and calls a function with it once it is there."""
+
+    def __init__(self, package: str, then: Callable[[Any], None]) -> None:
+        self._package, self._then = package, then
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self._package:
+            return None
+        sys.meta_path.remove(self)
+        spec = importlib.util.find_spec(name)
+        if spec is not None and spec.loader is not None:
+            execute = spec.loader.exec_module
+
+            def execute_and_then(module: Any) -> None:
+                execute(module)
+                self._then(module)
+
+            spec.loader.exec_module = execute_and_then  # type: ignore[method-assign]
+        return spec
 
 
 @contextmanager

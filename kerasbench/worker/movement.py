@@ -1,4 +1,4 @@
-"""How far training moves each trainable weight: what a loss cannot show where learning rates, or losses, are small."""
+"""How far training moves each trainable matrix: what a loss cannot show where learning rates, or losses, are small."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ class MovementMeter:
 
     def movement(self, steps: int) -> Movement | None:
         """Return how far they moved; ``steps``: that `fit` has made since ``begin_slices``. None: it has no weights."""
-        trained = self._runner.trained_weights()
+        trained = compared_weights(self._runner)
         if not trained:
             return None
         updates = self._runner.updates()
@@ -44,10 +44,19 @@ class MovementMeter:
         )
 
 
+def compared_weights(runner: Runner) -> list[tuple[str, Any]]:
+    """Return the weights of which it is compared how far they move: matrices, or what there is where there is none.
+
+    A bias in front of a batch normalisation has no gradient but rounding errors, and Adam makes full steps of these.
+    """
+    weights = list(runner.trained_weights())
+    return [(path, value) for path, value in weights if len(value.shape) > 1] or weights
+
+
 def _sampled(runner: Runner) -> list[Any]:
     """Return some numbers of each weight. One is read after the other, so that no copy of the model is in memory."""
     samples = []
-    for _, value in runner.trained_weights():
+    for _, value in compared_weights(runner):
         flat = np.asarray(runner.to_numpy(value)).reshape(-1)
         samples.append(flat[:: stride(len(flat))].astype(np.float64))
     return samples

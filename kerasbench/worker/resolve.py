@@ -18,6 +18,10 @@ OPTIMIZER, LOSS = "adam", "sparse_categorical_crossentropy"
 
 
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
+    if config.script is not None:
+        from kerasbench.worker import script  # late: it needs NumPy, which describing a scenario file does not
+
+        return script.resolve(file, config)
     if is_saved(file):
         return saved.resolve(file, config)
     if is_named(file):

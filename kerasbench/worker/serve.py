@@ -9,6 +9,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from importlib import metadata, util
 from typing import Any, NoReturn
 
@@ -29,8 +30,13 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     request = decode_request(line)
     pipe = Pipe(descriptor, token, listen())
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
+    _respond(request, pipe, lambda: _answer(request, pipe))
+
+
+def _respond(request: Request, pipe: Pipe, answer: Callable[[], Message]) -> NoReturn:
+    """Send what a function returns, or why it cannot, and end the process: of a script, from inside its ``fit``."""
     try:
-        pipe.send(_answer(request, pipe))
+        pipe.send(answer())
     except DataError as error:
         remedy = "docs/your-model.md says where data come from"
         pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))
@@ -63,7 +69,7 @@ def _answer(request: Request, pipe: Pipe) -> Message:
         case requests.TrialRequest():
             from kerasbench.worker.trial import run_trial
 
-            return Message(measurement=run_trial(request, pipe))
+            return run_trial(request, pipe, partial(_respond, request, pipe))
     return _described(request, pipe)
 
 
@@ -77,8 +83,18 @@ def _described(request: Request, pipe: Pipe) -> Message:
         requests.FetchRequest: ("fetch", "fetched", describe.fetch),
     }
     phase, field, answer = answers[type(request)]
-    with pipe.phase(phase):
-        return Message(**{field: answer(request)})
+
+    def describe_it() -> Message:
+        with pipe.phase(phase):
+            return Message(**{field: answer(request)})
+
+    if isinstance(request, requests.DescribeRequest | requests.CountRequest | requests.LookRequest) and (
+        request.model_config.script is not None
+    ):
+        from kerasbench.worker import script
+
+        script.enter(request, pipe, lambda: _respond(request, pipe, describe_it))
+    return describe_it()
 
 
 def inventory() -> Inventory:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from kerasbench.datasets import Dataset
@@ -15,6 +15,9 @@ from kerasbench.protocol.requests import STRUCTURE, ModelConfig
 from kerasbench.runners.inputs import DEFAULT_BELOW, FLOATS, UNNAMED, Spec, fitted, is_nested, leaves, mapped, steps_of
 from kerasbench.scenario import Kind, ModelError, Scenario, Workload
 from kerasbench.worker.failure import one_line
+
+if TYPE_CHECKING:
+    from kerasbench.runners.feed import Feed  # which imports NumPy
 
 # Names of Keras' losses in lower case, without underscores, by the targets they take; others take any numbers.
 CLASSES = {"sparsecategoricalcrossentropy", "categoricalgeneralizedcrossentropy", "circle"}
@@ -78,6 +81,7 @@ class ResolvedScenario:
     text: str  # its description, with its title on the first line
     load: Callable[[], None] | None = None  # a model that says itself what it takes; None: a scenario file does so
     look: Callable[[], None] = lambda: None  # at what it takes, once it is loaded
+    feed: "Feed | None" = None  # of a script, which has said itself what its model is given; None: rows are drawn
 
 
 class Source:

@@ -14,7 +14,7 @@ from kerasbench.protocol.measurement import Batch, Learning, Published, Samples
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
 from kerasbench.runners import Hooks, Logs, Runner
-from kerasbench.runners.feed import Rows
+from kerasbench.runners.feed import Fed, Rows
 from kerasbench.runners.inputs import describe, is_nested, mapped
 from kerasbench.runners.layers import random_layers
 from kerasbench.scenario import ScenarioError, Workload
@@ -73,10 +73,15 @@ class _Window(Hooks):
 class StepWindow(_Window):
     """Measure slices of steps. An epoch whose rest holds no slice ends in the turn of its last: it is timed, too."""
 
+    _last = 0  # step of this epoch so far
+
     def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+        if epoch:
+            self._clock.warmup.shorten(self._last + self._clock.warmup.execution)
         self._clock.begin_epoch()
 
     def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+        self._last = batch
         if batch == 0:
             self._note_epoch_end()
         self._reached(batch)
@@ -242,6 +247,8 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
 
 def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
     feed, rows, full_steps = runner.feed, runner.feed.train, None
+    if feed.stream is not None:
+        return _measure_stream(runner, pace, ask)
     if not counts_epochs(feed.workload.steps):
         pace = dataclasses.replace(pace, queued=runner.queued_batches)
         rows = rows.repeated(max(len(rows), LEAST_QUEUES * pace.queued * feed.batch))
@@ -251,6 +258,17 @@ def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
         full_steps = len(rows) // feed.batch
         rows = rows[: full_steps * feed.batch]
     clock, history = _measure(runner, rows, pace, ask, pace.protocol, full_steps)
+    _last_loss(history)
+    return clock
+
+
+def _measure_stream(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
+    """Measure slices of one unbroken `fit` on a stream, each after as many steps as the stream has put batches by."""
+    feed = runner.feed
+    assert feed.stream is not None
+    steps = None if counts_epochs(feed.workload.steps) else feed.workload.steps
+    pace = dataclasses.replace(pace, queued=feed.queue if steps is not None else 0)
+    clock, history = _measure(runner, feed.stream, pace, ask, pace.protocol, steps)
     _last_loss(history)
     return clock
 
@@ -269,7 +287,7 @@ def short_rows(workload: Workload, batch: int) -> int:
 
 
 def _measure(
-    runner: Runner, rows: Rows, pace: Pace, ask: Ask, warms: Protocol, full_steps: int | None, least: int = LEAST_STEPS
+    runner: Runner, rows: Fed, pace: Pace, ask: Ask, warms: Protocol, full_steps: int | None, least: int = LEAST_STEPS
 ) -> tuple[SliceClock, Logs]:
     """Measure slices of steps, of which an epoch has so many; None: of whole epochs."""
     sync_ns = measure_sync_ns(pace.synchronize)

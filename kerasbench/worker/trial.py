@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 from kerasbench import backends, private, variants
 from kerasbench.protocol import measurement, stages
@@ -14,16 +14,16 @@ from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples,
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
 from kerasbench.runners import Runner
+from kerasbench.runners.feed import Feed
 from kerasbench.runners.inputs import describe
 from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
 from kerasbench.runtimes import Runtime
-from kerasbench.scenario import Workload
-from kerasbench.worker import checks, predict, train
-from kerasbench.worker.build import built, explained
+from kerasbench.worker import checks, predict, script, train
+from kerasbench.worker.build import built, explained, started
 from kerasbench.worker.caches import CacheReads
 from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, UNHURRIED_NS, Ask, Pace, SliceClock
 from kerasbench.worker.exported import loaded
-from kerasbench.worker.failure import own_step, refuse_other_frameworks
+from kerasbench.worker.failure import leave_devices_to, own_step, refuse_other_frameworks
 from kerasbench.worker.movement import MovementMeter
 from kerasbench.worker.parts import measure_parts
 from kerasbench.worker.pipe import Pipe
@@ -135,8 +135,14 @@ class Bench:
         return sizes
 
 
-def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
-    """Raise TrialFailure (its cause is known), ScenarioError, or DataError where the rows cannot be had."""
+Respond = Callable[[Callable[[], Message]], NoReturn]  # sends what a function returns, or raises, and ends the process
+
+
+def run_trial(request: TrialRequest, pipe: Pipe, respond: Respond) -> Message:
+    """Raise TrialFailure (its cause is known), ScenarioError, or DataError where the rows cannot be had.
+
+    A script is measured inside its ``fit``, from which ``respond`` ends the process.
+    """
     for variant, value in variants.chosen(request.options):
         variant.before_import(value)
     lasts, on_device = request.protocol.lasts, None
@@ -144,20 +150,32 @@ def run_trial(request: TrialRequest, pipe: Pipe) -> Measurement:
         on_device = partial(backends.get(request.backend).device_bytes, request.device, peak=False)
     card = card_share_reader(request.card, request.neighbours)
     meter = Meter(counters_reader(), card=card, on_device=on_device, lasts=lasts)
-    trial = begin(request, pipe, meter)
-    for phase in phases_of(request.protocol, trial.runner.feed.workload, trial.trains):
+    cache = CacheReads(request.caches, backends.get(request.backend).CACHED)
+    kind, config = variants.runner(request.options), request.model_config.script
+    if issubclass(kind, Runtime):
+        refuse_other_frameworks(request.backend)
+        runtime = loaded(kind, request, pipe)
+        bench = Bench(request, pipe, runtime, meter, cache, sizes=request.protocol.sizes, exported=runtime.exported)
+        return Message(measurement=measured(bench))
+    if config is None:
+        refuse_other_frameworks(request.backend)
+    else:
+        leave_devices_to(request.backend)
+    runner = started(kind, request, pipe)
+
+    def measure() -> Message:
+        built(runner, request, pipe)
+        return Message(measurement=measured(Bench(request, pipe, runner, meter, cache, sizes=request.protocol.sizes)))
+
+    if config is not None:
+        script.enter(request, pipe, lambda: respond(measure))
+    return measure()
+
+
+def measured(trial: Bench) -> Measurement:
+    for phase in phases_of(trial.request.protocol, trial.runner.feed, trial.trains):
         phase(trial)
     return measurement_of(trial)
-
-
-def begin(request: TrialRequest, pipe: Pipe, meter: Meter) -> Bench:
-    """Have what runs: a model that is built here, or one that another child has exported."""
-    refuse_other_frameworks(request.backend)
-    cache = CacheReads(request.caches, backends.get(request.backend).CACHED)
-    kind = variants.runner(request.options)
-    runner = loaded(kind, request, pipe) if issubclass(kind, Runtime) else built(kind, request, pipe)
-    exported = runner.exported if isinstance(runner, Runtime) else None
-    return Bench(request, pipe, runner, meter, cache, sizes=request.protocol.sizes, exported=exported)
 
 
 def first_prediction(trial: Bench) -> None:
@@ -189,6 +207,7 @@ def first_steps(trial: Bench) -> None:
         trial.learning, following, trial.sizes = train.learn(runner, first_loss, trial.sized, brief)
         if trial.moves:
             trial.moves.begin_slices()
+    trial.batch = dataclasses.replace(trial.batch, digest=runner.feed.digest)
     trial.again_ns = [step.fit_ns for step in following]
     trial.step_ns = min(step.ns for step in following)
     losses = [first_loss, *(step.loss for step in following)]
@@ -368,13 +387,13 @@ PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
 }
 
 
-def phases_of(protocol: Protocol, workload: Workload, trains: bool = True) -> list[Phase]:
+def phases_of(protocol: Protocol, feed: Feed, trains: bool = True) -> list[Phase]:
     agenda = protocol.agenda.of(trains)
     if not agenda.trains:
         return list(PHASES[agenda.name])
-    by_epoch = counts_epochs(workload.steps)
+    by_epoch = counts_epochs(feed.workload.steps)
     left_out: dict[Phase, bool] = {
-        short_epochs: by_epoch or not protocol.epochs,
+        short_epochs: by_epoch or not protocol.epochs or feed.stream is not None,
         predictions: not protocol.predicts,
         silenced_parity: protocol.steps_per_slice is not None,
         parts: by_epoch or not protocol.parts,

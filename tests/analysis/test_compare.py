@@ -79,7 +79,7 @@ def test_how_a_case_is_judged(old: list[Run], new: list[Run], ratio: float, verd
     assert why == TOO_FEW or contrast.ratio.trials == change.old.trials == change.new.trials == 3
     assert found.regressions == [TORCH] * (verdict is Verdict.SLOWER)
     undecided = {None: why, Verdict.INCONCLUSIVE: "undecided"}.get(verdict)
-    said = re.escape(f"nothing could be judged, so this is no pass: 1 case: {undecided}")
+    said = re.escape(f"everything is undecided, so this is no pass: 1 case: {undecided}")
     with pytest.raises(Undecided, match=said) if undecided else nullcontext():
         found.require_decided()
 

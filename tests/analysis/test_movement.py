@@ -43,7 +43,7 @@ def test_what_leaves_weights_as_they_are_has_no_number(first: Sequence[float], s
 def test_the_cause_names_a_weight_and_where_it_moves() -> None:
     (failure,) = judge_movement(cases(made.movement([0, 0, 1e-3, 1e-3]), made.movement())).values()
     assert failure.cause == (
-        "dense/kernel and 1 more of 4 trainable weights stood still in its first steps, and moved on jax cpu "
+        "dense/kernel and 1 more of 4 trainable matrices stood still in its first steps, and moved on JAX "
         "(67 % of what is trained there)"
     )
 
@@ -71,7 +71,7 @@ def test_few_numbers_that_stand_still_are_marked_alone() -> None:
     pair = cases(made.movement([1e-3, 2e-3, 1e-3, 0]), made.movement())
     assert judge_movement(pair) == {}
     (still,) = standstills(pair).values()
-    assert (still.weights, still.beside) == (("dense_1/bias",), JAX) and still.share < LEAST_SHARE
+    assert (still.weights, still.beside) == (("dense_1/bias",), "JAX") and still.share < LEAST_SHARE
 
 
 @pytest.mark.parametrize(("updates", "fails"), [(1_000, False), (950, False), (500, True), (0, True), (None, False)])

@@ -71,15 +71,16 @@ def test_where_every_case_fails_the_failures_are_shown(command: Command) -> None
 
 def test_a_race_says_what_is_fastest(command: Command) -> None:
     out, err = succeed(command, "fastest", scenario(command), "--backend", "jax,torch", "--rounds", "1")
-    assert out.startswith("# mine trains fastest so far on JAX")
+    assert out.startswith("# mine: undecided which is fastest; JAX")
     assert "cases, 1 round: " in err and "of the fastest are dropped" in err
     tried = {(trial.backend, trial.options.label) for trial in load(data_of(command)).trials}
     assert tried >= {("jax", "steps-per-execution=8"), ("torch", "")}
 
 
 def test_a_soak_says_whether_memory_grows_and_steps_become_slower(command: Command, rng: random.Random) -> None:
-    answer(command.folder, soaking(0, 64 << 10, 60, rng))
-    out, _ = succeed(command, "soak", scenario(command), "--backend", "torch", "--minutes", "0.1")
+    answer(command.folder, soaking(0, 64 << 10, 1_200, rng))  # a minute
+    out, err = succeed(command, "soak", scenario(command), "--backend", "torch", "--minutes", "0.1")
+    assert "nothing is judged of a soak of less than 1 minute; without --minutes it takes 5" in err
     assert out.startswith("# mine: memory grows on PyTorch, nothing becomes slower")
     assert soak.MODE.asked(load(data_of(command)).config) == soak.SoakConfig("train", 0.1)
     assert "| mine" in data_of(command).with_suffix(".md").read_text()
@@ -161,7 +162,7 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
 )
 def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
     assert measuring.gated(Versions([of_versions(*trials)]), 0) == code
-    with pytest.raises(Undecided, match="nothing could be judged, so this is no pass"):
+    with pytest.raises(Undecided, match="everything is undecided, so this is no pass"):
         measuring.gated(Versions([of_versions(*failing(OLD, NEW))]), 1)
 
 

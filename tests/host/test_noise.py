@@ -33,9 +33,9 @@ def slices(disturbed: int, others_ms: int, steal_ms: int, card: float | None = N
     ("disturbed", "taken", "expected"),
     [
         (0, (40, 0), []),
-        (3, (40, 0), [Signal("others", WARN, "other programs used 0.4 CPU cores in 3 of 8 turns")]),
-        (4, (40, 10), [Signal("others", INVALID, "other programs used 0.4 CPU cores in 4 of 8 turns")]),
-        (1, (-10, 30), [Signal("steal", WARN, "the hypervisor kept 0.3 CPU cores in 1 of 8 turns")]),
+        (3, (40, 0), [Signal("others", WARN, "other programs used 0.4 logical CPUs in 3 of 8 turns")]),
+        (4, (40, 10), [Signal("others", INVALID, "other programs used 0.4 logical CPUs in 4 of 8 turns")]),
+        (1, (-10, 30), [Signal("steal", WARN, "the hypervisor kept 0.3 logical CPUs in 1 of 8 turns")]),
         (5, (0, 0, 0.5), []),  # of a card: a signal of its own
     ],
 )

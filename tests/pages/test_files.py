@@ -78,7 +78,7 @@ def test_a_file_of_any_name_is_linked(tmp_path: Path) -> None:
     [
         ("report {} --format html", "utf-8", "Chip 9™"),
         ("report {} --format csv", "utf-8", "Chip 9™"),
-        ("compare {} {}", "ascii", "| dense torch cpu"),
+        ("compare {} {}", "ascii", "| dense on PyTorch"),
     ],
 )
 def test_a_stdout_that_is_not_utf_8_ends_nothing(

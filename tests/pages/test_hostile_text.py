@@ -21,10 +21,8 @@ from properdocs.utils.yaml import yaml_load
 from kerasbench.analysis import compare
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
-from kerasbench.cli import printing
 from kerasbench.pages import files, html, page, several
 from kerasbench.pages.files import as_csv
-from kerasbench.plan.catalog import Entry
 from kerasbench.report import markdown
 from kerasbench.report.sections import Section
 from kerasbench.results.run import SCHEMA, Run
@@ -73,7 +71,6 @@ def pages(record: Run, text: str) -> list[str]:
         brief(run),
         drawn(several.changes(compared, text, text)),
         drawn(several.side_by_side([(text, run.summary)])),
-        printing.as_table([Entry(Path("a.py"), "", facts.description) for facts in record.scenarios]),
     ]
 
 

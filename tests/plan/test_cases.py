@@ -119,7 +119,7 @@ def test_what_a_plan_measures(probes: Probes, asked: dict[str, Any], measured: s
         (probes(torch=NEWER, jax=JAX), {}, "versions of Keras differ: torch has 3.15.1, jax has 3.14.1; ratios"),
         (BOX, {"devices": ["gpu:1"]}, ""),
         (BOX, {}, "left out: gpu:1 (NVIDIA H200), gpu:2 (NVIDIA H200); all: --device cpu,gpu,gpu:1,gpu:2,gpu:3"),
-        (BOTH, WARM, "torch cpu warm-cache=on is not measured: torch compiles nothing without --jit on"),
+        (BOTH, WARM, "PyTorch (warm cache) is not measured: torch compiles nothing without --jit on"),
     ],
 )
 def test_what_a_reader_has_to_know_is_said_before_the_run(probes: Probes, asked: dict[str, Any], said: str) -> None:

@@ -158,6 +158,21 @@ def test_a_run_is_over_soonest_when_every_row_is_decided_after_its_fewest_rounds
     assert eta.left_s == (0.0, 80.0)
 
 
+@pytest.mark.parametrize(
+    ("budget_s", "spent_s", "left_s"),
+    [
+        (None, 0.0, (30.0, 120.0)),
+        (60.0, 0.0, (30.0, 60.0)),
+        (60.0, 45.0, (15.0, 15.0)),  # of which it has used some
+        (4.0, 0.0, (10.0, 10.0)),  # the first round always completes
+        (9_999.0, 0.0, (30.0, 120.0)),
+    ],
+)
+def test_a_budget_limits_what_is_promised(budget_s: float | None, spent_s: float, left_s: tuple[float, float]) -> None:
+    eta = Eta(made.plan(TORCH, effort=saved.Effort(3, 12, budget_s=budget_s)), {TORCH.key: 10.0})
+    assert eta.left_within(spent_s) == left_s
+
+
 def test_more_rounds_and_degrees_of_freedom_detect_more_but_never_what_is_below_the_minimal_effect() -> None:
     assert minimum_detectable_effect(12, RunScatter(0.0), 0.03) == pytest.approx(0.03)
     few, many = (minimum_detectable_effect(rounds, RunScatter(0.05), 0.03) for rounds in (3, 12))

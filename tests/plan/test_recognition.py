@@ -27,10 +27,26 @@ def refusal(file: Path, text: str | bytes) -> str:
 
 def test_a_training_script_is_recognised_and_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
-    said = refusal(tmp_path / "train.py", SCRIPT)
-    assert "nothing in it makes a Scenario, so it was not run. It trains model in line 7." in said
-    assert "model.save('train.keras'), and type: kerasbench train.keras." in said
+    (tmp_path / "train.py").write_text(SCRIPT)
+    (tmp_path / "model.py").write_text("from tensorflow import keras")
+    (tmp_path / "main.py").write_text("import model")
+    for name in "train.py", "main.py":
+        assert recognition.is_script(tmp_path / name)
+        catalog.require_known([name])
     assert not (tmp_path / "was_run").exists()
+
+
+def test_a_notebook_has_cells_of_python(tmp_path: Path) -> None:
+    file = tmp_path / "train.ipynb"
+    cells = [{"cell_type": "markdown", "source": "x"}, {"cell_type": "code", "source": ["import keras"]}]
+    file.write_text(json.dumps({"cells": cells}))
+    assert recognition.is_script(file)
+    catalog.require_known([str(file)])
+    assert "not a Jupyter notebook" in refusal(file, "{}")
+    assert "not a Jupyter notebook" in refusal(file, b"\x00")
+    assert "no notebook with cells of Python" in refusal(file, json.dumps({"cells": cells[:1]}))
+    julia = {"kernelspec": {"language": "julia"}}
+    assert "no notebook with cells of Python" in refusal(file, json.dumps({"cells": cells, "metadata": julia}))
 
 
 @pytest.mark.parametrize(
@@ -39,7 +55,7 @@ def test_a_training_script_is_recognised_and_not_run(tmp_path: Path, monkeypatch
         "print('hello')",
         "scenario = 'A'",
         "class Scenario: ...",
-        "import kerasbench\nkerasbench.run(model)",
+        "import kerasbench\nkerasbench.run('mnist_dense')",
         "import numpy, helper",
         "import itself",
     ],

@@ -1,17 +1,20 @@
 """The command of a run, from its configuration: what is parsed from it makes the same configuration again."""
 
+import ast
 import shlex
 from typing import Any
 
 import click
 import pytest
 
+from kerasbench import commands
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.modes import fastest, known, soak, versus
 from kerasbench.modes.fastest.plan import EFFORT
+from kerasbench.plan import live
 from kerasbench.protocol.columns import Options, Size
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.report.command import command
 from kerasbench.results.run import PUBLISHED, QUICK, SWEEP, Effort, RunConfig, exactly
 from tests import made
@@ -32,6 +35,7 @@ CASES: dict[str, dict[str, Any]] = {
     "--scenario a --backend jax --device cpu": A | {"backends": ["jax"], "devices": ["cpu"]},
     "--scenario a --jit default,on,off": A | {"options": [Options(), Options(jit=True), Options(jit=False)]},
     "--scenario a --malloc default,keep --native": A | {"options": BESIDE},
+    "--scenario a --batch-size 64 --rounds 3": A | {"model_config": ModelConfig(batch=64), "effort": exactly(3)},
     "--scenario a --rounds 3 --control": A | {"effort": exactly(3), "control": True},
     "--scenario a --protocol calls --rounds 3": A | {"effort": exactly(3, Protocol("calls"))},
     "sweep a --batch-size 1,8 --rounds 3": A | {"options": SIZES, "effort": Effort(3, 3, protocol=SWEEP)},
@@ -59,3 +63,41 @@ def test_a_run_has_the_command_that_makes_it(words: str) -> None:
     config, teller = mode.configured(RunConfig(**CASES[words]), OWN.get(words)), known.teller(name)
     assert command(config, teller.words(config), [*teller.rounds(config)]) == f"kerasbench {words}"
     made.known(app.get_command(click.Context(app), name)).make_context(name, rest)
+
+
+OF_MODEL = f"/tmp/{live.FOLDER}abc/mine.keras"
+
+
+@pytest.mark.parametrize(
+    ("mode", "different", "own", "call"),
+    [
+        ("run", {"effort": QUICK, "backends": ["torch", "jax"]}, None, 'run(model, backends="torch,jax", quick=True)'),
+        ("run", {"effort": exactly(3), "control": True}, None, "run(model, rounds=3, control=True)"),
+        ("run", {"options": [Options(), Options(jit=True)]}, None, 'run(model, jit="default,on")'),
+        ("run", {"options": BESIDE}, None, 'run(model, malloc="default,keep", native=True)'),
+        ("run", {"model_config": ModelConfig(rows="rows.npz", samples=9)}, None, "run(model, data=(x, y))"),
+        (
+            "fastest",
+            {"effort": EFFORT},
+            fastest.RaceConfig("predict-one", 0.1),
+            'fastest(model, purpose="predict-one", margin="10%")',
+        ),
+    ],
+)
+def test_a_run_of_a_model_object_has_the_call_that_makes_it_and_no_file_that_is_gone(
+    mode: str, different: dict[str, Any], own: object, call: str
+) -> None:
+    (its_mode,) = (known_mode for known_mode in known.MODES if known_mode.name == mode)
+    config = its_mode.configured(RunConfig(scenarios=[OF_MODEL], **different), own)
+    assert known.teller(mode).command(config) == f"kerasbench.{call}"
+    _, keywords = called(known.teller(mode).command(config))
+    commands.settings(mode, keywords)
+
+
+def called(text: str) -> tuple[str, dict[str, object]]:
+    """Return the function of a call and its keywords, but for the data."""
+    (statement,) = ast.parse(text).body
+    assert isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Call)
+    call = statement.value
+    keywords = {str(word.arg): word.value for word in call.keywords if word.arg != "data"}
+    return ast.unparse(call.func), {name: ast.literal_eval(value) for name, value in keywords.items()}

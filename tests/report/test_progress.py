@@ -60,8 +60,8 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
     ) == [
         "2 cases, 1 round: about 46 s",
         "fewer than 3 rounds: intervals come from the turns of each round and are wider",
-        "[1/2] dense torch cpu: 2.00 ms/step, noisy: slices spread by 12% (measured in 9.0 s; about 9 s left)",
-        "[2/2] dense jax cpu: crash: died from SIGSEGV in phase 'train' (measured in 9.0 s; about 0 s left)",
+        "[1/2] dense on PyTorch: 2.00 ms/step, though slices spread by 12% (measured in 9.0 s; about 9 s left)",
+        "[2/2] dense on JAX: crash: died from SIGSEGV in phase 'train' (measured in 9.0 s; about 0 s left)",
     ]
 
 
@@ -70,7 +70,7 @@ def test_a_prediction_is_told_as_the_table_has_it() -> None:
     calls_ns = measurement.prediction[1].calls_ns
     calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
     trial = made.in_block(1, measurement)
-    assert "torch cpu: 1.50 ms/prediction (" in lines(started(TORCH, rounds=1), TrialEnded(TORCH, trial))[-1]
+    assert "dense on PyTorch: 1.50 ms/prediction (" in lines(started(TORCH, rounds=1), TrialEnded(TORCH, trial))[-1]
     (case,) = summarize(made.record(trial)).rows[0].cases.values()
     assert made.estimated(case.estimate(PREDICTED)).value == pytest.approx(1.5)
 
@@ -86,7 +86,7 @@ def test_a_plan_says_how_long_it_takes_and_what_it_will_be_able_to_see() -> None
 def test_what_first_steps_show_is_told_and_goes_into_what_is_left() -> None:
     steps_ns = [(TORCH, 3_140_000), (JAX, 1_000_000)]
     said = lines(started(TORCH, JAX, rounds=2), StepsKnown(steps_ns, 10.0, 30.0))
-    assert said[-1] == "dense: a step of torch takes 3.14 ms, so a round takes about 40 s"
+    assert said[-1] == "dense: one of the first steps on PyTorch took 3.14 ms, so a round takes about 40 s"
     eta = Eta(made.plan(TORCH, JAX, effort=saved.exactly(2)))
     eta.foreseen([TORCH, JAX], 40.0)
     assert eta.left_s[1] == 80.0
@@ -96,7 +96,8 @@ def test_a_row_that_takes_minutes_is_told_a_batch_by_which_it_would_not() -> Non
     assert "--batch-size" not in foresight([(TORCH, 5_200_000_000)], 10.0, 400.0)  # a scenario has its own sizes
     saved = made.changed(TORCH, selected={"entry": {"file": Path("own.keras")}, "workload": {"batch": 128}})
     said = foresight([(saved, 5_200_000_000)], 20.0, 240.0)
-    assert said == "dense: a step takes 5.20 s, so a round takes about 4 min 20 s; --batch-size 16 takes about 50 s"
+    takes = "so a round takes about 4 min 20 s; --batch-size 16 takes about 50 s"
+    assert said == f"dense: one of the first steps took 5.20 s, {takes}"
     assert "--batch-size 1 takes" in foresight([(saved, 5_200_000_000)], 20.0, 24_000.0)
     assert "--batch-size" not in foresight([(saved, 1_000_000_000)], 20.0, 90.0)
 
@@ -166,6 +167,21 @@ def test_a_terminal_shows_what_goes_on_now() -> None:
         assert shown in text
 
 
+@pytest.mark.parametrize("width", [80, 100, 120])
+def test_lines_on_a_terminal_break_between_words_and_are_whole_in_a_log(width: int) -> None:
+    line = " ".join(f"{'word' * (1 + number % 4)}-{number}" for number in range(60))
+    shown = written(events.Notice(line), width=width, **XTERM).splitlines()
+    assert len(shown) > 1 and max(map(len, shown)) <= width
+    assert " ".join(part.strip() for part in shown) == line
+    assert written(events.Notice(line), width=width).splitlines() == [line]
+
+
+def test_a_promise_keeps_to_the_budget() -> None:
+    plan = made.plan(TORCH, effort=saved.Effort(3, 12, budget_s=2_400.0))
+    said = lines(RunStarted(plan, made.record(), History(trial_s={TORCH.key: 600.0})))
+    assert "about 30 min 00 s to 40 min 00 s" in said[0]
+
+
 def test_a_terminal_that_is_narrow_or_has_no_such_characters_shows_what_it_can() -> None:
     shown = io.BytesIO()
     file = io.TextIOWrapper(shown, encoding="ascii", write_through=True)
@@ -173,7 +189,7 @@ def test_a_terminal_that_is_narrow_or_has_no_such_characters_shows_what_it_can()
     for event in (started(TORCH, JAX), FIRST, cycles(0, torch=6.0, jax=2.0), RunEnded(interrupted=True)):
         progress(event)
     assert b"dense: JAX leads so far;\n" in shown.getvalue()  # as wide as the terminal
-    assert b"dense: JAX leads so far; PyTorch takes 3.0x as long\n" in shown.getvalue()
+    assert b"dense: JAX leads so far;\n    PyTorch takes 3.0x\n    as long\n" in shown.getvalue()
 
 
 def cycles(first: int, *, is_last: bool = False, stage: str = "train", **steps_ms: float) -> events.CycleEnded:
@@ -200,9 +216,9 @@ def test_a_log_has_a_line_for_each_step_of_a_row_s_first_block() -> None:
     trained = cycles(0, torch=6.0, jax=2.0, is_last=True)
     predicted = cycles(0, stage="predict_one", torch=1.0, jax=0.5, is_last=True)
     assert lines(started(TORCH, JAX), FIRST, *BLOCK, trained, predicted)[2:] == [
-        "dense torch cpu: starting",
-        "dense torch cpu: first step 250 ms",
-        "dense jax cpu: starting",
+        "dense on PyTorch: starting",
+        "dense on PyTorch: first step 250 ms",
+        "dense on JAX: starting",
         "dense: step: PyTorch 6.00 ms, JAX 2.00 ms (3 turns)",
         "dense: JAX leads so far; PyTorch takes 3.0× as long",
         "dense: single prediction: PyTorch 1.00 ms, JAX 0.500 ms (3 turns)",
@@ -213,7 +229,7 @@ def test_a_log_has_a_line_for_each_step_of_a_row_s_first_block() -> None:
 
 def test_what_is_known_of_a_first_block_is_said_when_it_is_interrupted() -> None:
     head = "interrupted in the first round of a workload. This is known so far, but it is not saved:"
-    tail = "There is no verdict. --resume measures this round again from its start."
+    tail = "It is undecided. --resume measures this round again from its start."
     early = lines(started(TORCH, JAX), FIRST, *BLOCK, RunEnded(interrupted=True))
     assert early[-5:] == [head, "dense", "  PyTorch: first step 250 ms, ready", "  JAX: import", tail]
     later = lines(started(TORCH, JAX), FIRST, *BLOCK, cycles(0, torch=6.0, jax=2000.0), RunEnded(interrupted=True))

@@ -30,6 +30,23 @@ def test_a_disturbed_cycle_of_the_first_ones_hides_nobody() -> None:
     assert list(standing([log_ratios(slices, dict.fromkeys(slices, 32))])) == ["a", "b", "c"]
 
 
+def test_nobody_is_ahead_while_other_programs_interrupt_most_turns() -> None:
+    cases = [made.case(backend=name) for name in ("jax", "torch")]
+    live = LiveBlock(cases, True, 0.03, [])
+    steps_ns = {cases[0].label: 1_000, cases[1].label: 449_000}
+
+    def turns(*disturbed: bool) -> dict[str, list[Slice]]:
+        return {
+            label: [Slice(10, ns, cycle, 0, disturbed=marked) for cycle, marked in enumerate(disturbed)]
+            for label, ns in steps_ns.items()
+        }
+
+    live.end_cycle("train", turns(True, True, True, False))
+    assert live.answer() == "dense: undecided so far, because other programs use the CPU" and live.ratios == {}
+    live.end_cycle("train", turns(True, True, True, False, False, False))
+    assert live.answer() == "dense: JAX leads so far; PyTorch takes 449× as long"
+
+
 def test_a_step_of_a_larger_batch_counts_by_its_samples() -> None:
     slices = {label: [Slice(10, ns, cycle, 0) for cycle in range(3)] for label, ns in (("small", 10), ("large", 80))}
     assert standing([log_ratios(slices, {"small": 32, "large": 512})]) == {"large": 1, "small": pytest.approx(2)}

@@ -217,7 +217,7 @@ def test_a_backend_that_was_installed_since_takes_no_part_in_the_rest() -> None:
     planned = made.plan(made.case(backend="tensorflow"), JAX, TORCH)
     again = resume.as_started(planned, record, False)
     assert [case.backend for case in again.cases] == ["jax", "torch"]
-    assert again.warnings == ["left out, because the run began without them: tensorflow cpu"]
+    assert again.warnings == ["left out, because the run began without them: TensorFlow"]
     assert resume.as_started(PLANNED, record, False) is PLANNED
     absent = made.trial(0, backend="tensorflow", failure=made.FAILURE)  # it was asked for, and is measured now
     assert resume.as_started(planned, made.changed(record, trials=[*record.trials, absent]), False) is planned

@@ -30,6 +30,7 @@ from kerasbench.protocol.stages import TRAIN
 from kerasbench.results.run import QUICK, Effort, Run, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rows, turns
+from kerasbench.runs.rounds import tell_marked
 from kerasbench.runs.schedule import order_cases
 from tests import made
 from tests.scripted import CASES, THREE, Events, FakeWorker, noisy, quiet, run
@@ -432,3 +433,17 @@ def test_memory_that_a_soak_has_used_up_was_taken_by_no_other(store: Store, had_
     record = run(store, worker, effort=SOAKING)
     assert worker.blocks == [["torch", "jax"]] + ([] if had_turn else [["jax"]])
     assert any(trial.crowded for trial in record.trials) is not had_turn
+
+
+def test_turns_that_other_programs_interrupt_are_told_as_such() -> None:
+    cases, heard = [made.case(backend=name) for name in ("jax", "torch")], list[object]()
+    busy = [Slice(10, 100 * made.MS, cycle, 0, others_ns=(cycle < 2) * 90 * made.MS) for cycle in range(4)]
+    event = events.CycleEnded("train", {case.label: busy for case in cases[::-1]}, False)
+    tell_marked(cases, [LoadLimit(), LoadLimit()], heard.append, event)
+    (told,) = heard
+    assert isinstance(told, events.CycleEnded) and list(told.slices) == list(event.slices)
+    assert [[slice_.disturbed for slice_ in slices] for slices in told.slices.values()] == [
+        [True, True, False, False]
+    ] * 2
+    tell_marked(cases, [LoadLimit()] * 2, heard.append, events.Tick())
+    assert heard[1:] == [events.Tick()]

@@ -92,7 +92,8 @@ def test_the_machine_is_looked_at_first_and_what_answers_describes_scenarios(mon
         return made.FAILURE if python == "/old/python" else report
 
     def select(names: list[str], python: str, describer: str | None, *rest: object) -> list[catalog.Selected]:
-        went.append(f"{rest[-1]} described by {describer} of {python}")
+        *_, suite, others = rest
+        went.append(f"{suite} described by {describer} of {python}, else by {others}")
         return [made.selected()]
 
     monkeypatch.setattr(run, "observe", observe)
@@ -101,7 +102,7 @@ def test_the_machine_is_looked_at_first_and_what_answers_describes_scenarios(mon
     config, events = RunConfig(environments=["torch@old", "torch@new"]), Events()
     _, probes, selected = run.survey(config, OLD_AND_NEW, events)
     assert (went[0], sorted(went[1:3])) == ("machine", ["/new/python", "/old/python"])
-    assert went[3:] == ["published described by torch of /new/python"]
+    assert went[3:] == ["published described by torch of /new/python, else by [('/old/python', 'torch')]"]
     assert probes == made.by_environment({"torch@old": made.FAILURE, "torch@new": report})
     assert selected == [made.selected()]
     assert events == [StepStarted("asking torch@old, torch@new what they see"), StepEnded()]

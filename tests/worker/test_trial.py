@@ -50,8 +50,11 @@ SILENCED, PARTS = trial.silenced_parity, trial.parts
     ],
 )
 def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, phases: list[trial.Phase]) -> None:
-    assert phases_of(protocol, workload) == phases
-    untrained = phases_of(protocol, workload, trains=False)
+    feed = dataclasses.replace(FEED, workload=workload)
+    assert phases_of(protocol, feed) == phases
+    streamed = phases_of(protocol, dataclasses.replace(feed, stream={}))
+    assert streamed == [phase for phase in phases if phase is not EPOCHS]
+    untrained = phases_of(protocol, feed, trains=False)
     assert untrained == (phases if protocol.agenda.name in ("calls", "builds") else [LOOK, PREDICT, FINISH])
 
 
@@ -208,11 +211,14 @@ def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(mon
 
 def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
     """Return the meter with which a trial begins, and go no further."""
-    monkeypatch.setattr(trial, "begin", begin := Mock(side_effect=InterruptedError))
+    monkeypatch.setattr(trial, "started", Mock())
+    monkeypatch.setattr(trial, "built", Mock())
+    monkeypatch.setattr(trial, "refuse_other_frameworks", Mock())
+    monkeypatch.setattr(trial, "measured", measured := Mock(side_effect=InterruptedError))
     nothing: Any = SimpleNamespace()
     with pytest.raises(InterruptedError):
-        trial.run_trial(request, nothing)
-    meter: Meter = begin.call_args.args[2]
+        trial.run_trial(request, nothing, nothing)
+    meter: Meter = measured.call_args.args[0].meter
     return meter
 
 

@@ -47,6 +47,7 @@ class StepBreakdown:
 
     row: Row
     column: Column
+    disturbance: str  # what took too much of the machine in one of its trials; empty: nothing did
     steps: int  # of an epoch
     epoch_ms: Amount
     overhead_ms: Amount  # of an epoch
@@ -84,6 +85,7 @@ def _breakdown(
 ) -> StepBreakdown:
     (row, column), trials = case, _with_parts(case.case)
     steps = trials[0][0].full_steps_per_epoch
+    signals = [signal for trial, _ in case.case.trials for signal in trial.noise]
     compiling_ms = case.case.values("compile_ms")
     warm_ups = [(training.warmup, training.median_ns) for _, training, _ in trials]
     epoch_ms = mean_interval([ns / NS_PER_MS for m, _, _ in trials if (ns := epoch_ns(m)) is not None])
@@ -96,6 +98,7 @@ def _breakdown(
     return StepBreakdown(
         row=row,
         column=column,
+        disturbance=next((signal.reason for signal in signals if signal.invalidates), ""),
         steps=steps,
         epoch_ms=epoch_ms,
         overhead_ms=overhead_ms,

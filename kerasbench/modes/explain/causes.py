@@ -23,7 +23,7 @@ UNKNOWN = "nothing tells whether its alternative computes the same"
 
 class CauseOutcome(StrEnum):
     FOUND = "found"
-    NONE = "no cause"  # without it, it takes as long
+    NONE = "no cause"  # without it, it takes as long, or longer
     UNDECIDED = "undecided"
     REFUSED = "refused"  # the alternative computes something else
     NOT_TRIED = "not tried"
@@ -51,10 +51,10 @@ def tried_causes(cases: Sequence[Place], effect: float) -> list[list[TriedCause]
 
 
 def _judged(tried: TriedCause, contrast: Contrast) -> TriedCause:
-    outcome = CauseOutcome.NONE
+    outcome, least = CauseOutcome.NONE, contrast.ratio.low
     if contrast.verdict is Verdict.FASTER:
         outcome = CauseOutcome.FOUND
-    elif contrast.withheld or (contrast.verdict is Verdict.INCONCLUSIVE and contrast.ratio.value <= 1 - MINIMAL_EFFECT):
+    elif contrast.withheld or contrast.ratio.disturbed or least is None or least < 1 - MINIMAL_EFFECT:
         outcome = CauseOutcome.UNDECIDED
     return replace(tried, outcome=outcome, contrast=contrast)
 

@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 
 from kerasbench import backends, events, variants
+from kerasbench.analysis.names import name_of
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
 from kerasbench.modes.explain import MODE, Asked, ExplainConfig
@@ -87,7 +88,8 @@ def with_causes(planned: Plan, interpreters: Interpreters, on_event: events.OnEv
     cases, absent, warnings = {case.key: case for case in planned.cases}, [*planned.absent], [*planned.warnings]
     for case, answer in zip(explained, answers, strict=True):
         if isinstance(answer, Failure):
-            warnings.append(f"{case.label}: no causes are tried, as a look at its model failed: {answer.cause}")
+            name = f"{case.selected.label} on {name_of(case.column)}"
+            warnings.append(f"{name}: no causes are tried, as a look at its model failed: {answer.cause}")
             continue
         for cause in (cause for cause in variants.CAUSES if cause.name in answer):
             protocol = replace(case.protocol, parts=False, predicts=cause.predicts, outputs=cause.predicts)

@@ -18,6 +18,7 @@ from kerasbench.report.sections import Bar, BarChart, Cell, Look, Piece, Section
 from kerasbench.report.teller import Teller
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import (
+    as_long,
     duration,
     listed,
     names,
@@ -35,6 +36,7 @@ TRIED = (
     "Each cause was taken away in a process of its own, which took turns with the others and computed the same losses."
 )
 WORTH_SAYING = 0.05  # a step that takes so much more or less while its parts are measured is named
+MOST_SHARE = 1.1  # of an epoch: a part that seems to take more tells that nothing is known of the parts
 WORTH_A_LABEL = 0.12  # of the width: a narrower piece has no room for its percentage
 ADVICE = {
     Help.BATCH: "a larger batch ({options})",
@@ -43,8 +45,8 @@ ADVICE = {
     Help.PREPARED: "data that are prepared before training",
 }
 OUTCOMES = {
-    CauseOutcome.NONE: "tried, and no cause",
-    CauseOutcome.UNDECIDED: "undecided, measure more rounds",
+    CauseOutcome.NONE: "no cause",
+    CauseOutcome.UNDECIDED: "undecided (more --rounds narrow the interval)",
     CauseOutcome.REFUSED: "not offered",
     CauseOutcome.NOT_TRIED: "not tried",
 }
@@ -61,12 +63,25 @@ METRICS = ("input_pipeline_ms", "framework_ms", "computation_ms", "warm_up_ms", 
 
 def parts_of(breakdown: StepBreakdown) -> dict[str, tuple[Amount, float]]:
     """Return what each part of an epoch takes in ms, and its share; one that is too small to measure has none."""
+    return {name: (amount, min(share, 1.0)) for name, (amount, share) in _measured_parts(breakdown).items()}
+
+
+def _measured_parts(breakdown: StepBreakdown) -> dict[str, tuple[Amount, float]]:
     of_step = (breakdown.computation_ms, breakdown.framework_ms, breakdown.input_pipeline_ms)
     counted = [*((amount, breakdown.steps) for amount in of_step), (breakdown.overhead_ms, 1)]
     return {
         name: (amount, amount.value * times_an_epoch / breakdown.epoch_ms.value if amount.is_above_zero else 0.0)
         for name, (amount, times_an_epoch) in zip(PIECE_COLOURS, counted, strict=True)
     }
+
+
+def doubt(breakdown: StepBreakdown) -> str:
+    """Return why the shares cannot be relied on, and what to do; empty where they can."""
+    if breakdown.disturbance:
+        return f"{breakdown.disturbance}. Measure again, with the machine to yourself"
+    if any(share > MOST_SHARE for _, share in _measured_parts(breakdown).values()):
+        return "a part seems to take longer than the whole. Measure more --rounds"
+    return ""
 
 
 def sentences(breakdown: StepBreakdown) -> list[str]:
@@ -78,11 +93,15 @@ def sentences(breakdown: StepBreakdown) -> list[str]:
         "".join(part if isinstance(part, str) else part.text for part in inlines(words))
         for words in _causes(breakdown, called)
     ]
-    return [f"{case}: an epoch takes {epoch}: {listed(seen)}.", *_advice(breakdown, called), *causes]
+    shares = [] if doubt(breakdown) else [f"{case}: an epoch takes {epoch}: {listed(seen)}."]
+    return [*shares, *_advice(breakdown, called), *causes]
 
 
 def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str]:
     name = called[breakdown.column]
+    if why := doubt(breakdown):
+        yield f"{breakdown.row.label} on {name}: where the time goes is undecided, because {why}."
+        return
     if not believed(breakdown.row):
         yield f"{name}: no advice, because the same configuration measured twice differs from itself."
     elif not breakdown.advice and all(tried.outcome is not CauseOutcome.FOUND for tried in breakdown.causes):
@@ -91,7 +110,7 @@ def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str
         over = advice.contrast.over
         what = ADVICE[advice.what].format(column=called.get(over.column, ""), options=over.key.options.label)
         unit = "sample" if advice.what is Help.BATCH else "step"
-        yield f"{name}: with {what} a {unit} takes {times(advice.contrast.ratio)} as long."
+        yield f"{name}: with {what} a {unit} takes {as_long(advice.contrast.ratio)}."
 
 
 def _causes(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[Words]:
@@ -99,13 +118,14 @@ def _causes(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[Wor
     name, others = called[breakdown.column], dict[CauseOutcome, list[str]]()
     for tried in breakdown.causes:
         cause, ratio = tried.cause, tried.contrast.ratio if tried.contrast else None
-        effect = f"Without that a {unit_of(cause)} takes {times(ratio)} as long" if ratio else tried.why
+        takes = f"a {unit_of(cause)} takes {as_long(ratio)}" if ratio else ""
+        effect = f"Without that {takes}" if takes else tried.why
         if tried.outcome in (CauseOutcome.FOUND, CauseOutcome.SEEN):
             said = ". ".join(filter(None, [f"{name}: {cause.says}", effect, cause.upstream, cause.today]))
             line, when = to_write(cause), "Until then" if cause.upstream else "To avoid it"
             yield [f"{said}. {when}: ", Typed(line)] if line else f"{said}."
         else:
-            how = f" {times(ratio)}" if ratio else f", because {tried.why}"
+            how = f" (without it {takes})" if takes else f", because {tried.why}"
             others.setdefault(tried.outcome, []).append(f"{cause.title}{how}")
     yield from (f"{name}: {OUTCOMES[outcome]}: {listed(said)}." for outcome, said in others.items())
 
@@ -140,7 +160,9 @@ def _cost(amount: Amount) -> str:
     return with_range(amount, "ms") if amount.is_above_zero else "too little to be measured"
 
 
-def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart:
+def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart | None:
+    if not breakdowns:
+        return None
     named = names(dict.fromkeys(breakdown.column for breakdown in breakdowns))
     groups = []
     for label, of_row in grouped((breakdown.row.label, breakdown) for breakdown in breakdowns).items():
@@ -174,6 +196,8 @@ class Tells(Teller):
             share, part = max((share, part) for part, (_, share) in parts_of(breakdown).items())
             what = f"the largest part of an epoch is {part}" if share else "every part is too small to measure"
             who = named[breakdown.column] + (f" ({percent(share)})" if share else "")
+            if doubt(breakdown):
+                what, who = "where the time of an epoch goes is undecided", named[breakdown.column]
             largest.setdefault((breakdown.row.label, what), []).append(who)
         return "; ".join([f"{label}: {what} on {listed(who)}" for (label, what), who in largest.items()][:3])
 
@@ -186,11 +210,15 @@ class Tells(Teller):
         for breakdown in known:
             ms = breakdown.epoch_ms.value
             cells = [*texts(breakdown.row.label, named[breakdown.column]), Cell(duration(ms * NS_PER_MS), ms)]
+            why = doubt(breakdown)
             for amount, share in parts_of(breakdown).values():
                 took = f"{three_digits(amount.value)} ms"
+                said = "undecided" if why else percent(share)
+                if breakdown.disturbance:
+                    said = f"{percent(share)}, disturbed"
                 if amount.low is not None and amount.high is not None:
                     took += f", {three_digits(max(0.0, amount.low))}–{three_digits(amount.high)}"
-                cells.append(Cell(f"{percent(share)} ({took})", share) if share else Cell("too small to measure"))
+                cells.append(Cell(f"{said} ({took})", share) if share else Cell("too small to measure"))
             rows.append(cells)
         headers = ["workload", "configuration", "an epoch", *PIECE_COLOURS]
         notes: list[Words] = [
@@ -201,7 +229,7 @@ class Tells(Teller):
         ]
         called = names(findings.summary.columns)
         lines = [line for breakdown in known for line in _advice(breakdown, called)]
-        chart = _chart(known, self.title(findings))
+        chart = _chart([breakdown for breakdown in known if not doubt(breakdown)], self.title(findings))
         yield Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
         if causes := [words for breakdown in known for words in _causes(breakdown, called)]:
             is_tried = any(tried.contrast for breakdown in known for tried in breakdown.causes)

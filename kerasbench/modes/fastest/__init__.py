@@ -7,7 +7,7 @@ from msgspec import Meta
 
 from kerasbench import variants
 from kerasbench.modes.mode import Mode
-from kerasbench.names import WHAT
+from kerasbench.names import LONG, WHAT
 from kerasbench.settings import ELSEWHERE, EVERY, Settings, option, options
 
 Purpose = Literal["train", "predict", "predict-one"]
@@ -15,6 +15,7 @@ Purpose = Literal["train", "predict", "predict-one"]
 _tried = {variant.flag: variant.tried for variant in variants.ALL if variant.tried is not None}
 DEFAULT_TRIES = ("backend", "device", *(name for name, by_default in _tried.items() if by_default))
 TRIES = (*DEFAULT_TRIES, *(name for name, by_default in _tried.items() if not by_default))
+MOST_ROUNDS = 4  # by default
 
 
 @dataclass(frozen=True)
@@ -22,6 +23,7 @@ class Asked(Settings):
     takes = (*EVERY, *ELSEWHERE, "rounds", "budget", "batch_size")
 
     # fmt: off
+    rounds: int | None = option(None, "--rounds N", LONG, f"N rounds at most. Default: {MOST_ROUNDS}.")
     purpose: str = option("train", "--for PURPOSE", WHAT,
         "train (default), predict (a batch) or predict-one (one sample).", get_args(Purpose))
     tries: list[str] = options("--try SETTING", WHAT,
@@ -30,9 +32,6 @@ class Asked(Settings):
     margin: str | float = option("5%", "--within PERCENT", WHAT,
         "A setting that takes at most this much longer counts as equally fast. Default: 5%.")
     # fmt: on
-
-
-MOST_ROUNDS = 4  # by default
 
 
 @dataclass(frozen=True)

@@ -1,28 +1,30 @@
 """The answer of a race: what is fastest, the lines to paste, and how every candidate came out."""
 
-from collections.abc import Iterable, Iterator
+import dataclasses
+from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench import variants
 from kerasbench.analysis.contrasts import Place
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, RaceConfig
+from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, Asked, RaceConfig
 from kerasbench.modes.fastest.race import Race, race_of
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.report import answer, charts
 from kerasbench.report.data import configuration, like, of_key
 from kerasbench.report.document import Document, Winner
-from kerasbench.report.sections import BarChart, Cell, Section, Strong, Table, Words, number
+from kerasbench.report.sections import BarChart, Cell, Inline, Section, Strong, Table, Typed, Words, number
 from kerasbench.report.teller import Brief, Teller, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, listed, names, three_digits, times, took, whole_steps
-from kerasbench.results.run import RunConfig
+from kerasbench.results.run import MAX_ROUNDS, RunConfig
 from kerasbench.text import MIB, NOTHING, blanked, count
 from kerasbench.variants.variant import COMPILE
 
 VERBS = {"train": "trains", "predict": "predicts a batch", "predict-one": "predicts one sample"}
 MORE = 1.5  # times the memory or the first step of the baseline: from there on it is said
 LONG_MS = 2e3  # a first step that is worth a word
+OF_SHELL = ("export ", "taskset ")  # begin lines for a shell
 # What keeps a script on the CPU beside a GPU: CUDA's variable says nothing to an Apple GPU (docs/set-up-machines.md).
 ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"
 BESIDE_APPLE = {
@@ -41,15 +43,22 @@ def races(findings: Findings) -> list[Race]:
 
 def sentence(race: Race) -> str:
     called = names(race.candidates)
-    leads = "" if race.is_over else " so far"
-    what = f"{race.row.label} {VERBS[race.config.purpose]} fastest{leads} on {called[race.leader]}"
-    if race.leader == race.baseline:
+    what = f"{race.row.label} {VERBS[race.config.purpose]} fastest on {called[race.leader]}"
+    if not race.is_over:
+        what = f"{race.row.label}: undecided which is fastest; {called[race.leader]} leads so far"
+    elif race.leader == race.baseline:
         return f"{what} with Keras' default settings." if race.is_against_default else f"{what} without settings."
-    if race.gain is None or race.baseline is None:
+    if race.gain is None or race.baseline is None or not (race.is_over or race.gain.is_above(1.0)):
         return f"{what}."
-    default = "Keras' default" if race.is_against_default else f"without settings it on {called[race.baseline]}"
+    default = "Keras' default" if race.is_against_default else f"{called[race.baseline]} without settings"
     per = " per sample" if BY_NAME[race.metric].unit == RATE else ""
     return f"{what}; {default} takes {times(race.gain)} as long{per}."
+
+
+def _title(race: Race) -> str:
+    if not race.is_over:
+        return f"{race.row.label}: undecided"
+    return f"{race.row.label} {VERBS[race.config.purpose]} fastest on {names(race.candidates)[race.leader]}"
 
 
 def _section(race: Race, heading: str) -> Section:
@@ -68,9 +77,19 @@ def _section(race: Race, heading: str) -> Section:
         of_all = f"{count(len(gone), 'candidate')} of {len(race.candidates)}"
         notes.append(f"{of_all} took over {within} longer and were dropped {rough}.")
     is_default = race.leader == race.baseline and race.is_against_default
-    code = [] if is_default else [blanked(line) for line in to_write(race.leader, race)]
+    code = [blanked(line) for line in to_write(race.leader, race)] if race.is_over and not is_default else []
+    intro = [place_of(code)] if code else []
     chart = _chart(race, sentence(race).rstrip("."))
-    return Section(heading, code=code, chart=chart, table=Table(["candidate", takes], rows), notes=notes)
+    return Section(heading, intro, code, chart, Table(["candidate", takes], rows), notes)
+
+
+def place_of(lines: Sequence[str]) -> str:
+    """Say where lines are pasted: variables into the shell, before Python starts."""
+    of_shell = [line.startswith(OF_SHELL) for line in lines]
+    if all(of_shell):
+        return "Paste this into the shell that starts your script:"
+    beginnings = " and ".join(start.strip() for start in OF_SHELL if any(line.startswith(start) for line in lines))
+    return "Paste this into your script" + (f" ({beginnings}: into the shell that starts it):" if beginnings else ":")
 
 
 def _shown(race: Race) -> list[Column]:
@@ -103,7 +122,10 @@ def _ending(race: Race, column: Column) -> str:
 def before_use(race: Race) -> Iterator[Words]:
     called, margin = names(race.candidates), as_given(race.config.margin)
     if not race.is_over:
-        yield [Strong("Undecided:"), f" another candidate may be faster by more than {margin}. Give it more --rounds."]
+        if any(contrast.ratio.disturbed for column, contrast in race.contrasts.items() if column not in race.left):
+            return  # a warning says so, and what to do
+        yield [Strong("Undecided:"), f" another candidate may be faster by more than {margin}. ", *_to_decide(race)]
+        return
     if race.equals:
         yield f"Within {margin} of it: {listed([called[column] for column in race.equals])}."
     yield from (variant.changes for variant, _ in variants.chosen(race.leader.options) if variant.changes)
@@ -119,6 +141,15 @@ def before_use(race: Race) -> Iterator[Words]:
     mib, others_mib = (max(m.peak_rss_bytes for _, m in case.trials) / MIB for case in cases)
     if mib >= MORE * others_mib:
         yield f"It needs more memory: {mib:,.0f} MiB; {other} needs {others_mib:,.0f} MiB."
+
+
+def _to_decide(race: Race) -> list[Inline]:
+    config = race.row.origin.config
+    rounds = min(2 * config.effort.max_rounds, MAX_ROUNDS)
+    if rounds == config.effort.max_rounds:
+        return ["More rounds are not possible: name fewer candidates by --try, or have --within larger."]
+    effort = dataclasses.replace(config.effort, max_rounds=rounds, budget_s=None)
+    return ["To decide it: ", Typed(Tells().command(dataclasses.replace(config, effort=effort))), "."]
 
 
 def to_write(column: Column, race: Race) -> list[str]:
@@ -154,6 +185,7 @@ def _chart(race: Race, title: str) -> BarChart:
 
 class Tells(Teller):
     name = MODE.name
+    asked = Asked
 
     def words(self, config: RunConfig) -> list[str]:
         asked, words = MODE.asked(config), super().words(config)
@@ -166,11 +198,15 @@ class Tells(Teller):
         return [] if most == MOST_ROUNDS else ["--rounds", str(most)]
 
     def title(self, findings: Findings) -> str:
-        return "; ".join(sentence(race).rstrip(".") for race in races(findings))
+        known = races(findings)
+        return sentence(known[0]).rstrip(".") if len(known) == 1 else "; ".join(map(_title, known))
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        for index, race in enumerate(races(findings)):
-            yield _section(race, sentence(race) if index else "")  # the first one stands below the title of the page
+        known = races(findings)
+        for index, race in enumerate(known):
+            section = _section(race, sentence(race) if index else "")  # the first stands below the title of the page
+            more = [sentence(race)] if len(known) > 1 and not index else []
+            yield section._replace(intro=[*more, *section.intro])
 
     def details(self, findings: Findings) -> Iterator[Section]:
         known = races(findings)

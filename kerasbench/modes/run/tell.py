@@ -10,6 +10,7 @@ from kerasbench.analysis.contrasts import between
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.rankings import Ranking
+from kerasbench.modes.run import Asked
 from kerasbench.protocol.columns import Column
 from kerasbench.report import answer, command, contrasts, data, details, generation
 from kerasbench.report.document import Document, Winner
@@ -36,6 +37,8 @@ FOLDED: dict[str, Builder] = {
 
 
 class Tells(Teller):
+    asked = Asked
+
     @property
     def quoted(self) -> dict[str, Builder]:
         plain: dict[str, Builder] = {"answer": partial(answer.section, marks=Marks()), "kinds": answer.kinds}

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import get_args
 
 from kerasbench.errors import UsageError
-from kerasbench.modes.soak import MODE, Asked, Purpose, SoakConfig
+from kerasbench.modes.soak import JUDGED_MINUTES, MODE, Asked, Purpose, SoakConfig
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Plan
 from kerasbench.protocol.columns import DEFAULT
@@ -41,4 +41,7 @@ class Plans(Planner):
         return MODE.configured(config, SoakConfig(purpose, float(minutes)))
 
     def announce(self, planned: Plan) -> list[str]:
-        return []
+        if MODE.asked(planned.config).minutes >= JUDGED_MINUTES:
+            return []
+        least = f"{JUDGED_MINUTES:g} minute"
+        return [f"nothing is judged of a soak of less than {least}; without --minutes it takes 5"]

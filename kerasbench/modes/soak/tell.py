@@ -6,20 +6,21 @@ from collections.abc import Iterator, Sequence
 from kerasbench.analysis.estimates import Estimate, Interval, mean
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
-from kerasbench.modes.soak import MODE
+from kerasbench.modes.soak import JUDGED_MINUTES, MODE
 from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.protocol.columns import CPU
 from kerasbench.report import charts, data
 from kerasbench.report.document import Document, Trend
 from kerasbench.report.kinds import grouped
-from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Section, Table, Words, number, texts
+from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Section, Strong, Table, Words, number, texts
 from kerasbench.report.teller import Brief, Teller
 from kerasbench.report.warnings import Marks
-from kerasbench.report.words import duration, listed, names, percent, seconds, three_digits
+from kerasbench.report.words import duration, listed, names, percent, seconds
 from kerasbench.results.run import RunConfig
-from kerasbench.text import KIB, MIB, NOTHING
+from kerasbench.text import GIB, KIB, MIB, NOTHING
 
 MOST_POINTS = 60  # of a line
+UNITS = (("GiB", GIB), ("MiB", MIB), ("KiB", KIB), ("B", 1))
 
 
 def _parts(soak: Soak) -> Iterator[str]:
@@ -51,24 +52,35 @@ def _memory(soak: Soak, memory: Interval | None, what: str) -> str:
     if memory is None:
         return f"too short to say whether {what} grows"
     if soak.leaks(memory):
-        a_minute, a_unit = _interval(memory, soak.units_a_minute / MIB, "MiB"), _interval(memory, 1 / KIB, "KiB")
+        a_minute, a_unit = in_bytes(memory, soak.units_a_minute), in_bytes(memory)
         return f"{what} grows by {a_minute} a minute, {a_unit} {_one(soak)}"
-    above = f" above {three_digits(memory.high / KIB)} KiB {_one(soak)}"
+    unit, size = _unit(memory.high)
+    above = f" above {_number(memory.high / size)} {unit} {_one(soak)}"
     return f"no growth of {what}{above if memory.high > 0 else ''}"
 
 
 def _amounts(soak: Soak, memory: Interval | None) -> list[Cell]:
-    return [_amount(memory, soak.units_a_minute / MIB, "MiB"), _amount(memory, 1 / KIB, "KiB")]
+    factors = (soak.units_a_minute, 1.0)
+    return [EMPTY if memory is None else Cell(in_bytes(memory, by), memory.value * by) for by in factors]
 
 
-def _amount(trend: Interval | None, factor: float, unit: str) -> Cell:
-    return EMPTY if trend is None else Cell(_interval(trend, factor, unit), trend.value * factor)
+def in_bytes(growth: Interval, by: float = 1.0) -> str:
+    unit, size = _unit(by * max(growth.value, -growth.low, growth.high))
+    return _interval(growth, by / size, unit)
+
+
+def _unit(most_bytes: float) -> tuple[str, int]:
+    return next(((unit, size) for unit, size in UNITS if most_bytes >= 0.995 * size), UNITS[-1])
 
 
 def _interval(trend: Interval, factor: float, unit: str) -> str:
-    numbers = [amount * factor for amount in (trend.value, trend.low, trend.high)]
-    value, low, high = (f"{amount:,.0f}" if abs(amount) >= 100 else f"{amount:.3g}" for amount in numbers)
+    value, low, high = (_number(amount * factor) for amount in (trend.value, trend.low, trend.high))
     return f"{value} {unit} ({low} to {high})"
+
+
+def _number(amount: float) -> str:
+    """Return two or three digits: ``235``, ``64``, ``4.2``."""
+    return f"{amount:,.0f}" if abs(amount) >= 9.95 else f"{round(amount, 1) + 0:.1f}"
 
 
 def _chart(soaks: Sequence[Soak], title: str) -> LineChart | None:
@@ -122,13 +134,18 @@ class Tells(Teller):
         grows = [soak for soak in known if soak.memory_grows]
         slows = [soak for soak in known if soak.becomes_slower or _by_subnormals(soak)]
         workload = "" if several else f"{known[0].row.label}: "
+        lasted = seconds(60 * max(soak.minutes for soak in known))
+        if not slows and not any(soak.memory_bytes_per_unit or soak.slower_share for soak in known):
+            return f"{workload}{lasted} is too short to say whether memory grows or steps become slower"
         memory = "too short to say whether memory grows"
         if grows or all(soak.memory_bytes_per_unit for soak in known):
+            short = [soak for soak in known if soak.memory_bytes_per_unit is None]
             memory = f"memory grows on {who(grows)}" if grows else "memory does not grow"
+            memory += f" (too short to say on {who(short)})" if short else ""
         slower = "too short to say whether anything becomes slower"
         if slows or all(soak.slower_share for soak in known):
             slower = f"steps become slower on {who(slows)}" if slows else "nothing becomes slower"
-        return f"{workload}{memory}, {slower}, within {seconds(60 * max(soak.minutes for soak in known))}"
+        return f"{workload}{memory}, {slower}, within {lasted}"
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
         known = soaks(findings)
@@ -140,7 +157,8 @@ class Tells(Teller):
             cells = [*texts(soak.row.label, named[soak.column]), number(soak.units)]
             cells += [Cell(duration(soak.unit_ns), soak.unit_ns), *_amounts(soak, soak.memory_bytes_per_unit)]
             cells += _amounts(soak, soak.device_memory_bytes_per_unit) if tells else []
-            rows.append([*cells, _amount(soak.slower_share, 100, "%")])
+            slower = soak.slower_share
+            rows.append([*cells, Cell(_interval(slower, 100, "%"), slower.value) if slower else EMPTY])
         on_device = ["device memory a minute", "device memory a unit"] if tells else []
         headers = ["workload", "configuration", "units", "time of one", "memory a minute", "memory a unit"]
         headers += [*on_device, "slower over the run"]
@@ -157,6 +175,17 @@ class Tells(Teller):
             notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
         chart = _chart(known, self.title(findings))
         yield Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=self.sentences(findings))
+
+    def advice(self, findings: Findings) -> Iterator[Words]:
+        if not all(soak.is_judged for soak in soaks(findings)):
+            least = f"{JUDGED_MINUTES:g} minute"
+            yield [Strong("Too short."), f" Nothing is judged of less than {least}. Leave out --minutes: it takes 5."]
+
+        few = [soak for soak in soaks(findings) if soak.is_judged and soak.memory_bytes_per_unit is None]
+        if few:
+            named = names(soak.column for soak in soaks(findings))
+            who = listed([named[soak.column] for soak in few])
+            yield [Strong(f"Too short on {who}."), " It did too few of these. Give it more --minutes."]
 
     def sentences(self, findings: Findings) -> list[str]:
         named = names(soak.column for soak in soaks(findings))

@@ -9,7 +9,7 @@ from itertools import accumulate, pairwise
 from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Interval, t_quantile
 from kerasbench.analysis.findings import Findings, derived
-from kerasbench.modes.soak import MODE
+from kerasbench.modes.soak import JUDGED_MINUTES, MODE
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Samples
 from kerasbench.text import MIB
@@ -20,6 +20,7 @@ SETTLING = 0.1  # of a run, at its beginning, in which allocators and caches fil
 LEAST_GROWTH_BYTES = 4 << 20  # over the run: what an allocator may take without a leak
 LEAST_UNIT_BYTES = 512  # a unit: Keras' history of an epoch and our slices take up to 130 of each step of a tiny model
 LEAST_SLOWER = 0.03  # over the run
+JUDGED_SHARE = 0.9  # of JUDGED_MINUTES: a soak of so many ends with the slice that would not fit any more
 
 
 def trend(places: Sequence[float], values: Sequence[float]) -> Interval | None:
@@ -38,6 +39,14 @@ def trend(places: Sequence[float], values: Sequence[float]) -> Interval | None:
     return Interval(slope, slope - reach, slope + reach)
 
 
+def is_judged(minutes: float) -> bool:
+    return minutes >= JUDGED_SHARE * JUDGED_MINUTES
+
+
+def _unjudged(places: Sequence[float], values: Sequence[float]) -> None:
+    return None
+
+
 @dataclass(frozen=True)
 class Soak:
     row: Row
@@ -46,7 +55,7 @@ class Soak:
     units: int  # steps, epochs or predictions that it did, also between slices
     unit: str
     unit_ns: float  # the median over slices
-    memory_bytes_per_unit: Interval | None
+    memory_bytes_per_unit: Interval | None  # as the other trends None where the run was too short to be judged
     slower_share: Interval | None  # the change of a unit's time over the run, as a share; None without a control
     held_mib: list[tuple[float, float]]  # by minutes
     device_memory_bytes_per_unit: Interval | None  # None: the device does not tell it, or the run was too short
@@ -57,6 +66,10 @@ class Soak:
     def units_a_minute(self) -> float:
         """How many units a minute has without the turns of the control."""
         return MINUTE_NS / self.unit_ns
+
+    @property
+    def is_judged(self) -> bool:
+        return is_judged(self.minutes)
 
     def leaks(self, memory: Interval | None) -> bool:
         if memory is None:
@@ -96,7 +109,8 @@ def _soak(row: Row, column: Column, measurement: Measurement, control: Samples |
         times, beside = slices.ns_by_cycle, control.ns_by_cycle
         when = {cycle: minute for cycle, minute in zip(slices.cycle or (), minutes, strict=False) if cycle is not None}
         ratios = [(when[cycle], times[cycle] / beside[cycle]) for cycle in times if cycle in beside]
-    change = trend([minute / minutes[-1] for minute, _ in ratios], [math.log(ratio) for _, ratio in ratios])
+    judge = trend if is_judged(minutes[-1]) else _unjudged
+    change = judge([minute / minutes[-1] for minute, _ in ratios], [math.log(ratio) for _, ratio in ratios])
     other_unit = "prediction" if measurement.builds is None else "build"
     return Soak(
         row=row,
@@ -105,10 +119,10 @@ def _soak(row: Row, column: Column, measurement: Measurement, control: Samples |
         units=int(done[-1] - done[0]) if done else sum(slices.count),
         unit=training.unit if training else other_unit,
         unit_ns=statistics.median(slices.units_ns),
-        memory_bytes_per_unit=trend(done, held),
+        memory_bytes_per_unit=judge(done, held),
         slower_share=change and Interval(*(math.expm1(log) for log in (change.value, change.low, change.high))),
         held_mib=[(minute, size / MIB) for minute, size in zip(minutes, held, strict=False)],
-        device_memory_bytes_per_unit=trend(done, on_device),
+        device_memory_bytes_per_unit=judge(done, on_device),
         held_on_device_mib=[(minute, size / MIB) for minute, size in zip(minutes, on_device, strict=False)],
         ratios=ratios,
     )

@@ -94,5 +94,5 @@ def probe_of(index: int, compared: Versus, case: Case | None) -> Probe:
     elif step.withheld:
         why = f"{compared.base} differs from itself"
     elif step.ratio.disturbed:
-        why = "other programs disturbed it"
+        why = "other programs used the CPU"
     return Probe(index, step, why, compared.effect)

@@ -16,8 +16,8 @@ from kerasbench.report import charts, command, contrasts
 from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
 from kerasbench.report.teller import Teller, Told
 from kerasbench.report.warnings import Marks
-from kerasbench.report.words import as_given, could_have_seen, listed, names, timed_in, times
-from kerasbench.results.run import Run, RunConfig
+from kerasbench.report.words import as_given, as_long, could_have_seen, listed, names, timed_in, times
+from kerasbench.results.run import MIN_ROUNDS, Run, RunConfig
 from kerasbench.text import blanked, count
 
 SAYING = {
@@ -58,7 +58,7 @@ def _overall(versus: Versus) -> str:
     if len(steps) == 1:
         doubt = " (undecided)" if counts[Verdict.INCONCLUSIVE] else ""
         case = f"{steps[0].over.row.label} on {_called(steps)[0]}"
-        return f"{case}: {versus.head} takes {times(steps[0].ratio)} as long as {versus.base}{doubt}"
+        return f"{case}: {versus.head} takes {as_long(steps[0].ratio, versus.base)}{doubt}"
     parts = [words.format(counts[verdict]) for verdict, words in COUNTED.items() if counts[verdict]]
     return f"{versus.head} instead of {versus.base} takes {listed(parts)} of {len(steps)} cases"
 
@@ -107,7 +107,7 @@ def undecided(versus: Versus) -> Iterator[str]:
 
 def _case(case: VersionPair | Contrast) -> str:
     row, base = (case.over.row, case.under.column) if isinstance(case, Contrast) else (case.row, case.base)
-    return f"{row.label} {base.paired.label}"
+    return f"{row.label} on {names([base.paired])[base.paired]}"
 
 
 def _notes(versus: Versus) -> Iterator[Words]:
@@ -157,6 +157,11 @@ class Tells(Teller):
                 headers = (versus.base, f"{versus.head} takes", "metric", f"{versus.base} again takes")
                 heading = f"First step, prediction and memory: {clear} in {len(others)} numbers"
                 yield Section(heading, table=contrasts.table(others, _called(others), *headers), folded=True)
+
+    def advice(self, findings: Findings) -> Iterator[Words]:
+        if findings.mode == MODE.name and all(row.rounds < MIN_ROUNDS for row in findings.summary.rows):
+            why = "They come from one process of each version, or two, which may be slow ones."
+            yield [Strong("Do not publish these numbers."), f" {why}"]
 
     def sentences(self, findings: Findings) -> list[str]:
         known = versions(findings) if findings.mode == MODE.name else []

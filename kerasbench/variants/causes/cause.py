@@ -6,7 +6,7 @@ from collections.abc import Collection
 from typing import Any, ClassVar
 
 from kerasbench.private import LostNameError, PrivateName
-from kerasbench.protocol.columns import Device
+from kerasbench.protocol.columns import WITHOUT, Device
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.variants.variant import CaseFacts, Refusal, Variant
 
@@ -35,7 +35,7 @@ class Cause(Variant[bool]):
 
     @property
     def title(self) -> str:
-        return self.name.removeprefix("without_").replace("_", " ")
+        return self.name.removeprefix(WITHOUT).replace("_", " ")
 
     def said(self, value: bool, backend: str) -> str:
         return f"without {self.title}"

@@ -4,14 +4,15 @@ import pytest
 
 from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
+from kerasbench.host.noise import Severity, Signal
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained, share
-from kerasbench.modes.explain.tell import sentences
+from kerasbench.modes.explain.tell import Tells, sentences
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.results.merge import merge
 from kerasbench.results.run import Counted, Run, Trial
 from tests import made
-from tests.made import with_parts
+from tests.made import known, with_parts
 from tests.records import rivals
 
 FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 32
@@ -76,10 +77,36 @@ def test_parts_of_a_machine_that_drifts_have_the_interval_of_their_shares() -> N
         assert (part.low, part.high) == pytest.approx((part.value, part.value), rel=1e-6)
 
 
-@pytest.mark.parametrize(("values", "seen"), [((2.9, 3.0, 3.1), True), ((-3, 2, -1), False), ((-2.9, -3, -3.1), False)])
+@pytest.mark.parametrize(
+    ("values", "seen"), [((0.29, 0.3, 0.31), True), ((-3, 2, -1), False), ((-2.9, -3, -3.1), False)]
+)
 def test_an_amount_is_called_a_cost_only_where_it_is_above_zero(values: tuple[float, ...], seen: bool) -> None:
     parts = dataclasses.replace(taken_apart(), input_pipeline_ms=mean_interval(values))
-    assert ("143 % input pipeline" in sentences(parts)[0]) is seen
+    assert ("14 % input pipeline" in sentences(parts)[0]) is seen
+
+
+def test_where_a_part_seems_longer_than_the_whole_its_share_is_not_told() -> None:
+    record = made.record(
+        *[made.trial(index, found=with_parts(arrays_ms=1.0, bare_ms=1.9)) for index in ROUNDS], rounds=3
+    )
+    (section, *_), (line,) = Tells().sections(Findings.of(record), {}), Tells().sentences(Findings.of(record))
+    assert Tells().title(Findings.of(record)) == "dense: where the time of an epoch goes is undecided on PyTorch"
+    assert "undecided, because a part seems to take longer than the whole. Measure more --rounds." in line
+    assert "%" not in line and section.chart is None
+    texts = [cell.text for cell in known(section.table).rows[0]]
+    assert any(text.startswith("undecided (") for text in texts) and not any("%" in text for text in texts)
+
+
+def test_shares_of_a_disturbed_trial_are_marked_in_the_table_and_told_nowhere_else() -> None:
+    busy = Signal("others", Severity.INVALID, "other programs used 1.2 CPU cores in 7 of 9 turns")
+    trials = [made.trial(index, found=with_parts(), noise=(busy,) if index == 2 else ()) for index in ROUNDS]
+    findings = Findings.of(made.record(*trials, rounds=3))
+    (section, *_), (line,) = Tells().sections(findings, {}), Tells().sentences(findings)
+    assert Tells().title(findings) == "dense: where the time of an epoch goes is undecided on PyTorch"
+    assert "undecided, because other programs used 1.2 CPU cores in 7 of 9 turns. Measure again" in line
+    assert "%" not in line and section.chart is None
+    shares = [cell.text for cell in known(section.table).rows[0] if "%" in cell.text]
+    assert shares and all(", disturbed (" in text for text in shares)
 
 
 def test_the_rate_is_the_counted_operations_over_the_bare_step() -> None:

@@ -37,7 +37,7 @@ def without(step_ms: float, options: Options = POOLING, **different: Any) -> lis
 
 @pytest.mark.parametrize(
     ("step_ms", "outcome"),
-    [(1.0, CauseOutcome.FOUND), (1.96, CauseOutcome.NONE), (2.0, CauseOutcome.NONE), (3.0, CauseOutcome.NONE)],
+    [(1.0, CauseOutcome.FOUND), (1.96, CauseOutcome.UNDECIDED), (2.4, CauseOutcome.NONE), (3.0, CauseOutcome.NONE)],
 )
 def test_what_takes_less_by_more_than_three_percent_is_a_cause(step_ms: float, outcome: CauseOutcome) -> None:
     cause = tried(*without(step_ms))["pooling copy"]
@@ -95,6 +95,20 @@ def test_what_could_not_be_tried_is_no_failure_of_the_run() -> None:
     cause = tried(absent)["pooling copy"]
     assert (cause.outcome, cause.why, cause.contrast) == (CauseOutcome.NOT_TRIED, failure.cause, None)
     assert Findings.of(made.record(made.trial(1), absent)).summary.unmeasured == []
+
+
+def test_what_may_take_far_less_or_far_longer_is_undecided_wherever_its_middle_is() -> None:
+    measured = [
+        made.trial(index, found=made.measurement(ms), options=POOLING) for index, ms in enumerate((1.5, 4.0, 10), 1)
+    ]
+    cause = tried(*measured)["pooling copy"]
+    assert made.known(cause.contrast).ratio.value > 1
+    assert cause.outcome is CauseOutcome.UNDECIDED
+
+
+def test_a_column_without_a_cause_is_named_without_a_second_negation() -> None:
+    assert POOLING.label == "without-pooling-copy"
+    assert Options(jit=False, without_rolled_steps=True).label == "jit=off without-rolled-steps"
 
 
 def test_what_has_no_alternative_is_seen_in_what_was_measured() -> None:

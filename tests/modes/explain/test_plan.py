@@ -70,12 +70,10 @@ def test_a_case_stands_beside_each_that_is_explained_for_each_cause_that_it_may_
     plan = with_causes(planned(LONG, of_steps(MIN_STEPS_FOR_SLICES, "second")), Interpreters(), lambda event: None)
     added = [case for case in plan.cases if not variants.competes(case.column)]
     assert [(case.options.label, case.protocol.parts, case.protocol.predicts) for case in added] == [
-        ("without-attention-dropout=on", False, True),
-        ("without-returned-memory=on", False, False),
+        ("without-attention-dropout", False, True),
+        ("without-returned-memory", False, False),
     ]
     assert [case.protocol.outputs for case in plan.cases if case.protocol.parts] == [True, False]
-    assert [(case.options.label, failure.cause) for case, failure in plan.absent] == [
-        ("without-pooling-copy=on", known)
-    ]
+    assert [(case.options.label, failure.cause) for case, failure in plan.absent] == [("without-pooling-copy", known)]
     assert plan.warnings[-1].endswith("no causes are tried, as a look at its model failed: it cannot be built")
     assert {request.workload for request in asked} == {"default", "second"}

@@ -11,6 +11,8 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.modes.fastest import MODE, RaceConfig, race, tell
 from kerasbench.modes.known import sentences
 from kerasbench.protocol.columns import Column, Device, Options
+from kerasbench.report.sections import Section
+from kerasbench.report.warnings import cautions
 from kerasbench.results.run import INTERRUPTED, Run, RunConfig
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH, known
@@ -87,6 +89,56 @@ def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
     findings = Findings.of(dataclasses.replace(made.record(*trials), config=record.config))
     assert sentences(findings) == [tell.sentence(raced) for raced in tell.races(findings)]
     assert len(tell.races(findings)) == 2
+    title, told = tell.Tells().title(findings), sentences(findings)
+    assert not any(line.rstrip(".") in title for line in told)  # each stands above its own table
+    first, second = tell.Tells().sections(findings, {})
+    assert [plain(first.intro[0]), second.title] == told
+
+
+def section_of(record: Run) -> Section:
+    return next(iter(tell.Tells().sections(Findings.of(record), {})))
+
+
+def test_lines_to_paste_have_a_place_and_what_is_undecided_has_none_but_says_what_decides() -> None:
+    decided, undecided = raced(*[{FAST: 1.0, TENSORFLOW: 4.0}] * 4), raced({JAX: 1.03, FAST: 1.0, TENSORFLOW: 4.0})
+    section = section_of(decided)
+    assert section.code and list(section.intro) == [
+        "Paste this into your script (export: into the shell that starts it):"
+    ]
+    section, findings = section_of(undecided), Findings.of(undecided)
+    assert (list(section.code), list(section.intro)) == ([], [])
+    title = tell.Tells().title(findings)
+    assert title.startswith("dense: undecided which is fastest; JAX (steps_per_execution=8) leads so far")
+    (line,) = map(plain, tell.Tells().advice(findings))
+    assert line.startswith(
+        "Undecided: another candidate may be faster by more than 5 %. To decide it: kerasbench fastest "
+    )
+    assert line.endswith("--rounds 8.")
+
+
+def test_what_other_programs_disturbed_is_not_sent_into_more_rounds() -> None:
+    record = raced({JAX: 1.03, TENSORFLOW: 1.0})
+    busy = dataclasses.replace(record, trials=[made.disturbed(trial) for trial in record.trials])
+    findings = Findings.of(busy)
+    assert list(tell.Tells().advice(findings)) == []
+    warned = [plain(line) for line in cautions(findings)[0]]
+    assert sum("ther programs used the CPU" in line for line in warned) == 1  # which says what to do
+
+
+@pytest.mark.parametrize(
+    ("lines", "place"),
+    [
+        (["export KERAS_BACKEND=jax"], "Paste this into the shell that starts your script:"),
+        (["model.compile(..., jit_compile=False)"], "Paste this into your script:"),
+    ],
+)
+def test_lines_of_one_kind_are_pasted_in_one_place(lines: list[str], place: str) -> None:
+    assert tell.place_of(lines) == place
+
+
+def test_another_backend_than_keras_takes_is_named_before_its_settings() -> None:
+    record = raced(*[{FAST: 1.0, JAX: 4.0}] * 4)
+    assert "; JAX without settings takes 4.0×" in tell.sentence(only(record))
 
 
 def test_larger_batches_are_compared_by_the_time_of_a_sample() -> None:

@@ -4,18 +4,21 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.analysis.estimates import Interval
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
-from kerasbench.modes.soak.tell import Tells
+from kerasbench.modes.soak.tell import Tells, in_bytes
 from kerasbench.modes.soak.trend import Soak, soaks, trend
 from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Samples
 from kerasbench.results.run import Run
 from tests import made
 from tests.made import known
 from tests.records import soaked, soaking
+from tests.report.table import plain
 
 LEAK = 64 << 10
 
@@ -73,7 +76,7 @@ def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls
 @pytest.mark.parametrize(
     ("on_device", "grows", "said"),
     [
-        (float(LEAK), True, "; device memory grows by 3,7"),  # 60,000 steps a minute
+        (float(LEAK), True, "; device memory grows by 3.7 GiB"),  # 60,000 steps a minute
         (0.0, False, "; no growth of device memory"),
         (130.0, False, "; no growth of device memory"),
         (None, False, ""),  # a device that does not tell
@@ -90,6 +93,48 @@ def test_a_leak_on_a_device(on_device: float | None, grows: bool, said: str, rng
     assert bytes_a_unit == (None if on_device is None else pytest.approx(on_device))
     line = sentence(record)
     assert "no growth of host memory" in line and said in line and ("device memory" in line) is bool(said)
+
+
+def test_nothing_is_judged_of_a_soak_of_seconds(rng: random.Random) -> None:
+    """While allocators fill, memory grows without a leak."""
+    record = soaked(0, 0, rng)
+    measured = soaking(0.2, LEAK, 240, rng)
+    record.trials[:] = [dataclasses.replace(trial, measurement=measured) for trial in record.trials]
+    soak, findings = only(record), Findings.of(record)
+    assert (soak.memory_bytes_per_unit, soak.slower_share) == (None, None)
+    assert not soak.memory_grows and not soak.becomes_slower
+    assert Tells().title(findings) == "dense: 13 s is too short to say whether memory grows or steps become slower"
+    assert "too short to say whether memory grows" in sentence(record)
+    (advice,) = Tells().advice(findings)
+    assert "Nothing is judged of less than 1 minute" in plain(advice)
+    assert [*Tells().advice(Findings.of(soaked(0, 0, rng)))] == []
+
+
+def test_a_column_that_did_too_little_is_named_beside_one_that_grows(rng: random.Random) -> None:
+    record = soaked(0, LEAK, rng)
+    few = soaking(0, 0, 1_200, rng)
+    slices = [dataclasses.replace(slice_, ns=150 * slice_.ns) for slice_ in [*made.known(few.training).slices][:8]]
+    slow = made.changed(few, training={"slices": Samples.of(slices)})
+    record.trials += [dataclasses.replace(trial, backend="jax", block=2, measurement=slow) for trial in record.trials]
+    findings = Findings.of(record)
+    assert "memory grows on PyTorch (too short to say on JAX)" in Tells().title(findings)
+    assert [plain(line) for line in Tells().advice(findings)] == [
+        "Too short on JAX. It did too few of these. Give it more --minutes."
+    ]
+
+
+@pytest.mark.parametrize(
+    ("growth", "said"),
+    [
+        ((10.02, 8.14, 12.4), "10 B (8.1 to 12)"),
+        ((327_700.0, 287_000.0, 368_000.0), "320 KiB (280 to 359)"),
+        ((4_300.0, 2_560.0, 6_040.0), "4.2 KiB (2.5 to 5.9)"),
+        ((0.0, -2_048.0, 2_048.0), "0.0 KiB (-2.0 to 2.0)"),
+        ((3.59e9, 3.59e9, 3.59e9), "3.3 GiB (3.3 to 3.3)"),
+    ],
+)
+def test_sizes_have_two_or_three_digits(growth: tuple[float, float, float], said: str) -> None:
+    assert in_bytes(Interval(*growth)) == said
 
 
 def test_an_index_tells_a_soak_from_a_run(tmp_path: Path, rng: random.Random) -> None:

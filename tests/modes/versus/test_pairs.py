@@ -14,7 +14,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.modes.versus import pairs
 from kerasbench.modes.versus.bisect import case_of
 from kerasbench.modes.versus.pairs import MEMORY, Versus, require_decided
-from kerasbench.modes.versus.tell import undecided
+from kerasbench.modes.versus.tell import Tells, undecided
 from kerasbench.pages.series import history
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Phase
@@ -22,6 +22,7 @@ from kerasbench.results.run import Trial
 from tests import made
 from tests.made import known
 from tests.records import AGAIN, ALIKE, NEW, OLD, SLOWER, compared, of_versions, versions
+from tests.report.table import plain
 
 
 def verdicts(versus: Versus, metric: str = HEADLINE) -> dict[str, Verdict]:
@@ -46,6 +47,14 @@ def test_each_backend_s_head_is_held_against_its_own_base_of_the_same_options() 
     slower = versus.regressions[0]
     assert slower.ratio.value == pytest.approx(1.09, abs=0.01)  # an epoch has its overhead too
     assert (versus.base, versus.head, versus.is_worse) == ("old", "new", True)
+
+
+@pytest.mark.parametrize(("rounds", "is_told"), [(1, True), (2, True), (3, False)])
+def test_what_one_process_of_each_version_measured_is_not_to_be_published(rounds: int, is_told: bool) -> None:
+    trials = [trial for trial in versions(SLOWER) if trial.round <= rounds]
+    findings = Findings.of(dataclasses.replace(of_versions(*trials), rounds_completed=rounds))
+    lines = [plain(line) for line in Tells().advice(findings)]
+    assert any(line.startswith("Do not publish these numbers.") for line in lines) is is_told
 
 
 def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -> None:

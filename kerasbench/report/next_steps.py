@@ -1,0 +1,75 @@
+"""What a page and a terminal say beside the numbers: which backends are missing, and what to type next."""
+
+import shlex
+from collections.abc import Iterator
+from dataclasses import replace
+
+from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.names import SPELLED
+from kerasbench.names import EXPLAIN, FASTEST, RUN
+from kerasbench.plan.live import is_gone
+from kerasbench.report.command import command, rounds_of, scenarios_of
+from kerasbench.report.sections import Inline, Section, Typed, Words
+from kerasbench.report.words import listed
+from kerasbench.results.merge import Merged
+from kerasbench.results.run import DEFAULT, QUICK, RunConfig
+
+PURPOSES = {FASTEST: "For the fastest settings", EXPLAIN: "For what makes a step slow"}
+
+
+def not_compared(findings: Findings) -> Words:
+    """Return which backends the run has not compared, and why; empty where it has all, or compares something else."""
+    record = findings.record
+    measured, asked = {trial.backend for trial in record.trials}, record.config.backends
+    missing = [name for name in SPELLED if name not in measured]
+    is_comparison = findings.is_ranked or findings.mode == FASTEST
+    if not missing or not measured or not is_comparison or isinstance(record, Merged) or len(asked) == 1:
+        return ""
+    who = listed([SPELLED[name] for name in missing])
+    if asked:
+        return f"Not compared: {who} (left out by --backend)."
+    return [f"Not compared: {who} (not installed). Type ", Typed("kerasbench doctor"), ": it says how to install it."]
+
+
+def section(findings: Findings) -> Section | None:
+    """Return one line: what to type for numbers to rely on, for settings, and for causes."""
+    record = findings.record
+    if isinstance(record, Merged) or (not findings.is_ranked and findings.mode != FASTEST):
+        return None
+    words: list[Inline] = ["Next: "]
+    for purpose, typed in _steps(findings, record.config):
+        words += [purpose[0].lower() + purpose[1:] if len(words) == 1 else f"; {purpose[0].lower()}{purpose[1:]}"]
+        words += [" ", Typed(typed)]
+    return Section("", intro=[[*words, "."]]) if len(words) > 1 else None
+
+
+def _steps(findings: Findings, config: RunConfig) -> Iterator[tuple[str, str]]:
+    others = {name: purpose for name, purpose in PURPOSES.items() if name != config.mode}
+    if is_gone(config.scenarios):  # a model object's file, which lasted as long as its run
+        calls = {f"kerasbench.{name}(model)": purpose for name, purpose in others.items()}
+        if config.mode == RUN and _is_quick(config):
+            yield "For numbers to rely on", "kerasbench.run(model)"
+        yield from ((purpose, call) for call, purpose in calls.items())
+        return
+    if config.mode == RUN and not config.effort.protocol.agenda.in_full:
+        usual = replace(DEFAULT, protocol=replace(DEFAULT.protocol, kind=config.effort.protocol.kind))
+        at_length = replace(config, effort=usual, control=False)
+        words = [*rounds_of(at_length)]
+        if any(ranking.disturbed for ranking in findings.summary.rankings):
+            yield (
+                "For numbers to rely on, once other programs are closed,",
+                command(at_length, scenarios_of(config), words),
+            )
+        elif _is_quick(config):
+            yield "For numbers to rely on", command(at_length, scenarios_of(config), words)
+        elif "--rigorous" not in rounds_of(config):
+            yield "For narrower intervals", command(at_length, scenarios_of(config), [*words, "--rigorous"])
+    names = dict.fromkeys(row.scenario.name for row in findings.summary.rows)
+    scenario = config.scenarios[0] if len(config.scenarios) == 1 else next(iter(names), "")
+    if scenario:
+        yield from ((purpose, shlex.join(["kerasbench", name, scenario])) for name, purpose in others.items())
+
+
+def _is_quick(config: RunConfig) -> bool:
+    effort = config.effort
+    return (effort.min_rounds, effort.max_rounds, effort.cold) == (QUICK.min_rounds, QUICK.max_rounds, QUICK.cold)

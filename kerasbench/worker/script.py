@@ -1,0 +1,301 @@
+"""A training script, run as it is up to its ``fit``: inside that call the child measures, and never returns from it.
+
+So whatever the script would do after training, such as to save the model, is not done, and what it holds open (a
+device, a folder, a pipeline) stays open while it is measured.
+"""
+
+import builtins
+import contextlib
+import inspect
+import io
+import json
+import os
+import runpy
+import shlex
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from types import ModuleType
+from typing import Any, NoReturn
+
+from kerasbench.datasets import Dataset
+from kerasbench.protocol.messages import Code, Failure, TrialFailure
+from kerasbench.protocol.requests import (
+    CountRequest,
+    DescribeRequest,
+    LookRequest,
+    ModelConfig,
+    ScriptConfig,
+    TrialRequest,
+    fitting,
+)
+from kerasbench.runners.streams import feed_of
+from kerasbench.runners.weights import keep_loaded_weights
+from kerasbench.scenario import NOTEBOOK, Scenario, ScenarioError, Workload, require_unchanged
+from kerasbench.worker.failure import DETAIL_CHARACTERS, OOM, one_line
+from kerasbench.worker.pipe import Pipe
+from kerasbench.worker.source import ResolvedScenario
+
+LAST_LINES = 4  # of what a script prints before it leaves
+MAIN = "__main__"
+LOOPS = ("train_on_batch", "predict_on_batch", "predict")  # of Keras, by which a loop of the script's own trains
+ONE_MODEL = "a script's model is there once, and cannot be built again"
+MAGICS = ("%", "!", "?")  # begin a notebook's lines that are not Python
+
+
+class ScriptError(ScenarioError):
+    """A script that cannot be measured. Its message says how it ended."""
+
+    remedy = "docs/your-model.md says which scripts can be measured"
+
+    def __init__(self, message: str, remedy: str = "") -> None:
+        super().__init__(message)
+        self.remedy = remedy or type(self).remedy
+
+
+@dataclass(frozen=True)
+class FitCall:
+    """The call of ``fit`` that is measured: its model, and its arguments by their names, with Keras' defaults."""
+
+    model: Any
+    arguments: dict[str, Any]
+    left_out: tuple[str, ...] = ()  # the classes of its callbacks, as they are left out
+
+
+class Enclosure:
+    """The call inside which this process is; there is none before the script has come to it."""
+
+    call: FitCall | None = None
+
+
+def current_call() -> FitCall:
+    assert Enclosure.call is not None, "only inside a script's fit"
+    return Enclosure.call
+
+
+ScriptRequest = TrialRequest | DescribeRequest | LookRequest | CountRequest
+
+
+def enter(request: ScriptRequest, pipe: Pipe, then: Callable[[], NoReturn]) -> NoReturn:
+    """Run a script until its fit, and call ``then`` in there; raise ScriptError or TrialFailure where it has none."""
+    (file,) = map(Path, request.files if isinstance(request, DescribeRequest) else [request.file])
+    config = request.model_config.script
+    assert config is not None
+    if not isinstance(request, DescribeRequest):
+        require_unchanged(file, request.file_hash, request.model_config)
+    import keras
+
+    keras.utils.set_random_seed(getattr(request, "seed", 0))
+    counts = dict.fromkeys(("fit", *LOOPS), 0)
+    with ExitStack() as stack:
+        stack.enter_context(pipe.phase("script"))
+        inside = ExitStack()  # what ends where the script has come to its fit
+        printed = inside.enter_context(_tail_of_stderr())
+        inside.enter_context(_noting_calls(keras, counts))
+        inside.enter_context(keep_loaded_weights())
+
+        def reach() -> NoReturn:
+            inside.close()
+            stack.close()
+            then()
+
+        _hook_fit(keras, config, counts, reach)
+        try:
+            _execute(file, config)
+        except SystemExit as error:
+            _refuse_exit(file, config, error, printed.lines())
+        except EOFError as error:
+            cause = f"{file.name}{_place(error, file)} asks for input, and nobody is there to answer"
+            raise ScriptError(cause, "give it as an argument: kerasbench SCRIPT -- ARGUMENTS") from error
+        except (ScenarioError, TrialFailure):
+            raise
+        except ModuleNotFoundError as error:
+            cause = f"{file.name}{_place(error, file)} needs {error.name}, which is not installed in {sys.prefix}"
+            raise ScriptError(cause, shlex.join([sys.executable, "-m", "pip", "install", str(error.name)])) from error
+        except Exception as error:
+            _refuse_error(file, error)
+    raise ScriptError(*_without_fit(file, config, counts))
+
+
+def _hook_fit(keras: Any, config: ScriptConfig, counts: dict[str, int], then: Callable[[], NoReturn]) -> None:
+    original, pid = keras.Model.fit, os.getpid()
+    signature = inspect.signature(original)
+
+    def fit(model: Any, *given: Any, **named: Any) -> Any:  # noqa: RET503, of the last way there is no return
+        if os.getpid() != pid:  # a process that the script has started
+            return original(model, *given, **named)
+        counts["fit"] += 1
+        bound = signature.bind(model, *given, **named)
+        bound.apply_defaults()
+        _, *names = signature.parameters
+        arguments = {name: bound.arguments[name] for name in names}
+        if counts["fit"] < config.fit:  # what it trains before is needed, but not how well
+            arguments |= {"epochs": 1, "steps_per_epoch": 1, "callbacks": None, "verbose": 0, "initial_epoch": 0}
+            arguments |= {"validation_data": None, "validation_split": 0.0}
+            return original(model, **arguments)
+        keras.Model.fit = original
+        callbacks = tuple(type(callback).__name__ for callback in _listed(arguments["callbacks"]))
+        Enclosure.call = FitCall(model, arguments, () if config.callbacks else callbacks)
+        then()
+
+    keras.Model.fit = fit
+
+
+def _listed(callbacks: Any) -> list[Any]:
+    if callbacks is None:
+        return []
+    return (
+        list(callbacks) if isinstance(callbacks, list | tuple) else list(getattr(callbacks, "callbacks", [callbacks]))
+    )
+
+
+@contextlib.contextmanager
+def _noting_calls(keras: Any, counts: dict[str, int]) -> Iterator[None]:
+    """Count the calls by which a loop of the script's own trains or predicts."""
+    originals = {name: getattr(keras.Model, name) for name in LOOPS}
+
+    def counting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
+        def call(model: Any, *given: Any, **named: Any) -> Any:
+            counts[name] += 1
+            return method(model, *given, **named)
+
+        return call
+
+    for name, method in originals.items():
+        setattr(keras.Model, name, counting(name, method))
+    try:
+        yield
+    finally:
+        for name, method in originals.items():
+            setattr(keras.Model, name, method)
+
+
+def _execute(file: Path, config: ScriptConfig) -> None:
+    os.environ["MPLBACKEND"] = "Agg"  # plt.show() shows nothing, and waits for nobody
+    sys.argv = [str(file), *config.arguments]
+    sys.path.insert(0, str(file.resolve().parent))
+    if file.suffix != NOTEBOOK:
+        runpy.run_path(str(file), run_name=MAIN)
+        return
+    module = ModuleType(MAIN)
+    vars(module).update(__file__=str(file), __builtins__=builtins, display=print)
+    sys.modules[MAIN] = module
+    exec(compile(notebook_code(file), str(file), "exec"), vars(module))  # noqa: S102, it is the user's own
+
+
+def notebook_code(file: Path) -> str:
+    """Return the code cells of a notebook in their order; lines that are not Python become comments."""
+    try:
+        cells = json.loads(file.read_text("utf-8"))["cells"]
+        sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
+        texts = ["".join(source) if isinstance(source, list) else str(source) for source in sources]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ScriptError(f"{file}: not a notebook (Jupyter's JSON with cells): {type(error).__name__}") from None
+    lines = [line for text in texts if not text.lstrip().startswith("%%") for line in [*text.splitlines(), ""]]
+    return "\n".join(map(_without_magic, lines))
+
+
+def _without_magic(line: str) -> str:
+    code = line.lstrip()
+    return f"{line[: len(line) - len(code)]}pass  # {code}" if code.startswith(MAGICS) else line
+
+
+class _Tail(io.TextIOBase):
+    """Hands on what is written, and keeps its end."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream, self._text = stream, ""
+
+    def write(self, text: str) -> int:
+        self._text = (self._text + text)[-2_000:]
+        return int(self._stream.write(text))
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return int(self._stream.fileno())
+
+    def lines(self) -> list[str]:
+        return [line for line in self._text.splitlines() if line.strip()][-LAST_LINES:]
+
+
+@contextlib.contextmanager
+def _tail_of_stderr() -> Iterator[_Tail]:
+    tail = _Tail(sys.stderr)
+    with contextlib.redirect_stderr(tail):
+        yield tail
+
+
+def _refuse_exit(file: Path, config: ScriptConfig, error: SystemExit, printed: list[str]) -> NoReturn:
+    if error.code in (None, 0):
+        raise ScriptError(f"{file.name}{_place(error, file)} ends before it calls fit()") from error
+    said = "; ".join(printed) if isinstance(error.code, int) else str(error.code)
+    words = f" with the arguments {' '.join(config.arguments)}" if config.arguments else ""
+    cause = f"{file.name}{_place(error, file)} leaves{words} before it calls fit(): {said or f'exit {error.code}'}"
+    raise ScriptError(cause, "give the script's own arguments behind --: kerasbench train.py -- --epochs 3") from error
+
+
+def _place(error: BaseException, file: Path) -> str:
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    return f", line {lines[-1]}," if lines else ""
+
+
+def _without_fit(file: Path, config: ScriptConfig, counts: dict[str, int]) -> tuple[str, str]:
+    if counts["fit"]:
+        cause = f"{file.name} calls fit() {counts['fit']} times, and the one of --fit {config.fit} was to be measured"
+        return cause, f"name one that it reaches, such as --fit {counts['fit']}"
+    save = "Save the model before the loop, model.save('model.keras'), and measure that file"
+    calls = [f"{name}() {count:,} times" for name, count in counts.items() if count]
+    if calls:
+        cause = f"{file.name} never calls fit(): it calls {' and '.join(calls)} in a loop of its own"
+    else:
+        cause = (
+            f"{file.name} never calls fit(): a loop that trains by one framework's own calls belongs to that framework"
+        )
+    return cause, save
+
+
+def _refuse_error(file: Path, error: Exception) -> NoReturn:
+    """Raise what stopped a script before its fit as a failure, with the script's own line."""
+    import keras
+
+    backend = keras.config.backend()
+    cause = f"{file.name}{_place(error, file)} raises {type(error).__name__}: {one_line(error)}"
+    remedy = f"it does so before fit(), with {backend} as Keras' backend: see whether a plain run of it does so, too"
+    detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
+    code = Code.OOM if OOM.search(str(error)) or isinstance(error, MemoryError) else Code.UNSUPPORTED
+    raise TrialFailure(Failure(code, cause, remedy, detail=detail)) from error
+
+
+class _Built:
+    """Gives away the model of a script once: it is not made again."""
+
+    def __init__(self, model: Any) -> None:
+        self._models = [model]
+
+    def __call__(self, workload: Workload) -> Any:
+        if not self._models:
+            raise TrialFailure(Failure(Code.UNSUPPORTED, ONE_MODEL, "measure the model as a scenario file, or saved"))
+        return self._models.pop()
+
+
+def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
+    """Return the scenario around the call of ``fit`` in which this process is."""
+    call, script = current_call(), config.script
+    assert script is not None
+    feed = feed_of(call.arguments, config.workload)
+    left_out = f"; left out: {', '.join(dict.fromkeys(call.left_out))}" if call.left_out else ""
+    text = f"The fit() of {file.name}: a {type(call.model).__name__}, fed by {feed.kind}{left_out}."
+    scenario = Scenario(
+        build=_Built(call.model),
+        data=Dataset(f"the script's own ({feed.kind})", (), lambda samples, rng: ()),
+        workloads=(feed.workload,),
+        learnable=False,
+        class_weight=call.arguments["class_weight"],
+        callbacks=(lambda folder: _listed(call.arguments["callbacks"])) if script.callbacks else None,
+    )
+    return ResolvedScenario(scenario, fitting(file.stem), text, feed=feed)
