@@ -206,11 +206,7 @@ def _measured(
     if rows is None and live.is_model(scenarios):
         remedy = "save it, model.save('mine.keras'), and name the file here"
         raise UsageError(f"only run() and fastest() take a model object: {remedy}")
-    own = options.get("arguments", ())
-    if isinstance(own, str) or not isinstance(own, Sequence):
-        raise UsageError(f"arguments takes a list of a script's own words, such as ['--epochs', '3'], not {own!r}")
-    given = {name: value for name, value in options.items() if name != "arguments"}
-    asked = commands.settings(command, given, script_arguments=list(map(str, own)), **arguments)
+    asked = commands.settings(command, options, **arguments)
     with live.with_live_model(asked, scenarios, asked.data if rows is None else rows) as whole:
         results = measure(command, whole)
     if results.files is not None and results.files.unsaved:

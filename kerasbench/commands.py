@@ -1,6 +1,6 @@
 """The commands that take settings: which options each has, and what a shell or Python said of them."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from importlib import import_module
 from numbers import Integral, Real
@@ -67,7 +67,11 @@ def settings(command: str, given: Mapping[str, object], **arguments: object) -> 
 
     Raise TypeError if the command has no such option, and UsageError if a value is empty, or of another type.
     """
-    known = options_of(command)
+    known, given = options_of(command), dict(given)
+    if own := given.pop("arguments", ()):
+        if isinstance(own, str) or not isinstance(own, Sequence):
+            raise UsageError(f"arguments takes a list of a script's own words, such as ['--epochs', '3'], not {own!r}")
+        arguments["script_arguments"] = list(map(str, own))
     for name in given:
         if name not in known:
             import difflib

@@ -79,11 +79,11 @@ def _of_case(row: Row, column: Column) -> Iterator[Concern]:
     if any(trial.disturbed for trial, _ in case.trials):
         yield Concern(WarningKind.DISTURBED)
     has_others = any(other.trials for rival, other in row.cases.items() if rival != column)
-    if row.origin.agenda.usual and case.trials and has_others and all(m.parity is None for _, m in case.trials):
-        yield Concern(WarningKind.UNJUDGED)
     digests = {rival: other.digest for rival, other in row.cases.items() if other.digest}
     if any(digest != digests[column] for digest in digests.values() if column in digests):
         yield Concern(WarningKind.OTHER_DATA)
+    elif row.origin.agenda.usual and case.trials and has_others and all(m.parity is None for _, m in case.trials):
+        yield Concern(WarningKind.UNJUDGED)
     values = case.steps_ms
     if len(values) >= MIN_TRIALS_FOR_INTERVAL and statistics.stdev(values) >= SCATTER_WARN * statistics.fmean(values):
         yield Concern(WarningKind.SCATTERED)

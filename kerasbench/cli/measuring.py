@@ -81,7 +81,7 @@ def versus(**given: Any) -> int:
 
 
 @command(BISECT, Argument("versions", "GOOD [BETWEEN]... BAD", BETWEEN), as_json())
-def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
+def bisect(versions: Sequence[str], as_json: bool, script_arguments: Sequence[str] = (), **options: Any) -> int:
     """Find the version of Keras or of a backend that made a model slower.
 
     Each probe measures a version side by side with GOOD. The search stops if GOOD, measured twice, differs from itself.
@@ -89,7 +89,7 @@ def bisect(versions: Sequence[str], as_json: bool, **options: Any) -> int:
     from kerasbench import api
     from kerasbench.modes.versus.bisect import SearchOutcome
 
-    search = api.bisect(versions, say=lambda line: print(line, file=sys.stderr), **options)
+    search = api.bisect(versions, say=lambda line: print(line, file=sys.stderr), arguments=script_arguments, **options)
     show(search, as_json)
     return EXIT_FAILED if search.bisection.outcome is SearchOutcome.UNDECIDED else EXIT_OK
 

@@ -132,6 +132,7 @@ class Training:
     again_ns: list[int] = field(default_factory=list)  # the same call as the first step's, right after it
     parts: Parts | None = None
     epoch_ends: EpochEnds | None = None  # None: whole epochs are measured, or by an earlier kerasbench
+    streamed: bool = False  # its model was given a stream, of which no short epochs are measured
     shuffle_ns: int | None = None  # how much longer drawing the order takes for an epoch of the published rows
 
     @cached_property

@@ -20,11 +20,15 @@ def epoch_overhead_ns(measurement: Measurement) -> float | None:
 
 
 def steady_epoch_ns(measurement: Measurement) -> float | None:
-    """Return a + b * full steps, b * all steps where a was left out, or the measured epoch itself; None in a sweep."""
+    """Return a + b * full steps, or the measured epoch itself; None in a sweep.
+
+    It is b * all steps where a was left out, or of a stream, which has none.
+    """
     if measurement.training is not None and measurement.training.unit == "epoch":
         return measurement.training.median_ns
     step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
-    if step_ns is not None and leaves_out(measurement, "epoch"):
+    streamed = measurement.training is not None and measurement.training.streamed
+    if step_ns is not None and (streamed or leaves_out(measurement, "epoch")):
         return step_ns * measurement.steps_per_epoch
     if step_ns is None or overhead_ns is None:
         return None

@@ -88,7 +88,8 @@ def enter(request: ScriptRequest, pipe: Pipe, then: Callable[[], NoReturn]) -> N
         require_unchanged(file, request.file_hash, request.model_config)
     import keras
 
-    keras.utils.set_random_seed(getattr(request, "seed", 0))
+    seed = getattr(request, "seed", 0)
+    seed_all(seed)
     counts = dict.fromkeys(("fit", *LOOPS), 0)
     with ExitStack() as stack:
         stack.enter_context(pipe.phase("script"))
@@ -100,6 +101,7 @@ def enter(request: ScriptRequest, pipe: Pipe, then: Callable[[], NoReturn]) -> N
         def reach() -> NoReturn:
             inside.close()
             stack.close()
+            seed_all(seed)  # what the model's weights have drawn differs from backend to backend
             then()
 
         _hook_fit(keras, config, counts, reach)
@@ -118,6 +120,17 @@ def enter(request: ScriptRequest, pipe: Pipe, then: Callable[[], NoReturn]) -> N
         except Exception as error:
             _refuse_error(file, error)
     raise ScriptError(*_without_fit(file, config, counts))
+
+
+def seed_all(seed: int) -> None:
+    """Seed Python, NumPy, Keras, and each framework that is there, of which one may feed another's model."""
+    import keras
+
+    keras.utils.set_random_seed(seed)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed)
+    if (tensorflow := sys.modules.get("tensorflow")) is not None:
+        tensorflow.random.set_seed(seed)
 
 
 def _hook_fit(keras: Any, config: ScriptConfig, counts: dict[str, int], then: Callable[[], NoReturn]) -> None:

@@ -412,7 +412,12 @@ def measurement_of(trial: Bench) -> Measurement:
         unit: Literal["step", "epoch"] = "epoch" if counts_epochs(workload.steps) else "step"
         warmup, slices = Samples.of(clock.warmup.slices), Samples.of(clock.slices)
         training = Training(
-            unit, steps_per_slice=clock.warmup.steps_per_slice, warmup=warmup, slices=slices, **of(Training)
+            unit,
+            steps_per_slice=clock.warmup.steps_per_slice,
+            warmup=warmup,
+            slices=slices,
+            streamed=trial.runner.feed.stream is not None,
+            **of(Training),
         )
     return Measurement(
         training=training,
