@@ -18,8 +18,10 @@ from tests.repository import ROOT
 README = (ROOT / "README.md").read_text("utf-8")
 PAGE = re.compile(r"\]\((docs/[\w.-]+\.md)")
 # A block of commands or of Python, or what stands between backticks and begins as a command does.
-TYPED = re.compile(r"^```(?P<language>\w*)\n(?P<block>.*?)^```|`(?P<line>(?:kerasbench|source) [^`\n]+)`", re.M | re.S)
+LINE = r"`(?P<line>(?:kerasbench|source|python) [^`\n]+)`"
+TYPED = re.compile(rf"^```(?P<language>\w*)\n(?P<block>.*?)^```|{LINE}", re.M | re.S)
 FILE = re.compile(r"[\w./-]+\.(?:keras|py|yml)")
+SAVED_AS = re.compile(r"save these lines as `([\w.]+)`")
 ACTIVATE = "source .venv/bin/activate"
 # What makes each line as short as it gets, so that all of them take minutes.
 LEAST = {
@@ -31,7 +33,6 @@ LEAST = {
     "new": "",
 }
 SHORTER = {"1..256": "1,2", "--minutes 10": "--minutes 0.1"}
-SHORTER |= {"quick=True": "quick=True, backends='jax', devices='cpu', wait=True"}
 
 
 @dataclass(frozen=True)
@@ -63,9 +64,12 @@ def test_what_readme_has_typed_is_found_because_a_line_before_makes_it() -> None
     assert [line.command for line in lines].count("run") >= 3
     for line in lines:
         if line.language == "python":
-            names |= set(re.findall(r'\.save\("(.*?)"\)', line.text))
+            names |= set(SAVED_AS.findall(README))
         elif line.text == ACTIVATE:
             names.add("kerasbench")
+        elif line.text.startswith("python "):
+            assert set(FILE.findall(line.text)) <= names
+            names |= set(re.findall(r'\.save\("(.*?)"\)', README))
         elif line.text.startswith("kerasbench "):
             assert "kerasbench" in names, f"{line.text}: nothing before it makes the command known"
             if line.command == "new":
@@ -80,7 +84,7 @@ def test_what_readme_has_typed_is_found_because_a_line_before_makes_it() -> None
 def test_each_way_to_give_a_model_and_each_mode_has_its_line() -> None:
     lines = typed()
     assert {line.command for line in lines if line.command} == {*LEAST, "versus"}
-    assert any("kerasbench.run(model" in line.text for line in lines if line.language == "python")
+    assert "kerasbench.run(model)" in README
     (first, *_) = [line.text for line in lines if line.command]
     assert "--quick" in first and re.search(rf"in about \d+ s \| `{re.escape(first)}`", README)
 
@@ -117,13 +121,14 @@ def test_readme_is_typed_in_a_fresh_shell(tmp_path: Path) -> None:
         pytest.skip("the tests run outside a virtual environment")
     (tmp_path / ".venv").symlink_to(sys.prefix)
     script = ["set -e"]
-    for number, line in enumerate(typed()):
+    for line in typed():
         text = line.text
         for shown, shorter in SHORTER.items():
             text = text.replace(shown, shorter)
         if line.language == "python":
-            (tmp_path / f"{number}.py").write_text(text, "utf-8")
-            script.append(f"python3 - < {number}.py")  # as what is pasted: of no file
+            (tmp_path / SAVED_AS.findall(README)[0]).write_text(text, "utf-8")
+        elif line.text.startswith("python "):
+            script.append(text)
         elif line.command in LEAST:
             script.append(f"{text} {LEAST[line.command]}")
         elif line.text == ACTIVATE:

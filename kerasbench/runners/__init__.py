@@ -34,6 +34,7 @@ class Runner(ABC):
     """Trains and predicts, or predicts alone. What it does not have is as it stands here."""
 
     trains = True
+    predicts = True  # False: a script's model that has only a training step of its own
     steps_per_execution = 1
     layers: Sequence[Any] = ()  # of Keras, the model itself among them
     callbacks: Sequence[Any] = ()  # the scenario's own
@@ -151,7 +152,8 @@ class Runner(ABC):
             return sorted({self.backend.placement(array) for array in arrays})
 
         weights, slots = map(places, self.arrays())
-        return Proof(weights, slots, places(array for _, array in leaves(self.forward(x))), self.backend.runtime_view())
+        outputs = places(array for _, array in leaves(self.forward(x))) if self.predicts else []
+        return Proof(weights, slots, outputs, self.backend.runtime_view())
 
     def compiler(self) -> Compiler | None:
         return self.backend.compiler(self.model)

@@ -88,6 +88,11 @@ class Feed:
             raise ScenarioError("class_weight is for classes, and data() returns no targets", "leave out class_weight")
 
     @property
+    def is_of_script(self) -> bool:
+        """Whether a script's ``fit`` has given it, with a model that is there once."""
+        return bool(self.digest)
+
+    @property
     def batch(self) -> int:
         return self.workload.batch_size
 

@@ -1,5 +1,6 @@
 """A Keras model, trained by `fit`, and what else a process that has Keras can do."""
 
+import math
 import sys
 import tempfile
 import time
@@ -42,6 +43,7 @@ PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)  # the largest takes
 PEAK_REPEATS = 5
 
 SHUFFLES = 5
+COPIED_NUMBERS = 1 << 28  # of weights, which a trial keeps a second time: a GiB in float32
 FITTED_STEPS = 16  # of a model that is built again and again: what stays of one hardly depends on its steps
 ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
 
@@ -138,7 +140,13 @@ def _has_loss(model: Any) -> bool:
     return is_own or any(value is not None for value in regularized)
 
 
+def _is_small(model: Any) -> bool:
+    numbers: int = sum(math.prod(weight.shape) for weight in model.weights)
+    return numbers <= COPIED_NUMBERS
+
+
 class KerasRunner(WithKeras):
+    origin: list[Any] | None = None  # a script's weights before any step; None: it is no script, or they are too large
     given: Feed  # as it was before a choice has changed it
 
     def build(self, scenario: Scenario, feed: Feed) -> None:
@@ -155,11 +163,14 @@ class KerasRunner(WithKeras):
                 raise ScenarioError(cause, "build it with stateful=False")
         if model.run_eagerly:
             raise ScenarioError("compile() with run_eagerly cannot be measured", "leave run_eagerly out")
-        make_weights(model, feed)
+        self.predicts = not feed.is_of_script or type(model).call is not self.keras.Model.call
+        if self.predicts:
+            make_weights(model, feed)
         if not scenario.keeps_weights:
             share_weights(model, self.request.seed)
         self.model, self.feed = model, feed = self.remake(model, feed)
         self.layers = list(model._flatten_layers())
+        self.origin = model.get_weights() if feed.is_of_script and _is_small(model) else None
         layers = model._flatten_layers(include_self=False)
         self.compute_dtypes = {layer.compute_dtype for layer in layers if layer.weights}
         self.parameters, wanted = model.count_params(), scenario.parameters_of(feed.workload)
@@ -198,10 +209,24 @@ class KerasRunner(WithKeras):
             raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy)) from error
         self.model.train_function = None  # made again by the first step, whose time it is part of
 
-    def fresh(self) -> "KerasRunner":
+    def fresh(self) -> "KerasRunner | None":
         fresh = copy(self)
-        fresh.build(self.scenario, self.given)
+        if not self.feed.is_of_script:
+            fresh.build(self.scenario, self.given)
+        elif self.origin is None:
+            return None
+        else:
+            self._rewind()
         return fresh
+
+    def _rewind(self) -> None:
+        """Give a script's model, which is there once, the weights that it began with; its optimizer forgets."""
+        self.model.set_weights(self.origin)
+        rate = getattr(self.model.optimizer, "_learning_rate", None)
+        for slot in self._slots:
+            if slot is not rate:
+                slot.assign(np.zeros(slot.shape, slot.dtype))
+        self.model.train_function = None
 
     def fit(
         self, rows: Fed, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
@@ -218,6 +243,8 @@ class KerasRunner(WithKeras):
             if NO_LOSS not in str(error):
                 raise
             raise ScenarioError(*NOT_EVALUATED) from error
+        if self.feed.is_of_script and "loss" not in logs:  # of a training step of its own
+            logs = {**logs, "loss": next(iter(logs.values()), [0.0] * epochs)}
         return logs
 
     def _besides(self, hooks: Hooks | None, whole: bool) -> dict[str, Any]:

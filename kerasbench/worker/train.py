@@ -196,6 +196,7 @@ def learn(
     """
     feed = runner.feed
     evaluates = not brief or "train_step" in runner.overrides or bool(random_layers(runner.layers))
+    evaluates = evaluates and not feed.is_of_script  # which may have no loss but in its own training step
     before = _evaluate(runner, feed.first_batch) if evaluates else first_loss
     following: list[Step] = []
 

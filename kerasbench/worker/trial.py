@@ -173,7 +173,7 @@ def run_trial(request: TrialRequest, pipe: Pipe, respond: Respond) -> Message:
 
 
 def measured(trial: Bench) -> Measurement:
-    for phase in phases_of(trial.request.protocol, trial.runner.feed, trial.trains):
+    for phase in phases_of(trial.request.protocol, trial.runner.feed, trial.trains, trial.runner.predicts):
         phase(trial)
     return measurement_of(trial)
 
@@ -202,7 +202,7 @@ def first_steps(trial: Bench) -> None:
                 trial.again_ns = [train.single_step(runner, index).fit_ns for index in steps]
         return
     is_random = runner.scenario.dataset(runner.feed.workload).random
-    brief = protocol.agenda.sized or is_random or not protocol.repeats
+    brief = protocol.agenda.sized or is_random or not protocol.repeats or runner.feed.is_of_script
     with trial.phase("learn"):
         trial.learning, following, trial.sizes = train.learn(runner, first_loss, trial.sized, brief)
         if trial.moves:
@@ -387,14 +387,14 @@ PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
 }
 
 
-def phases_of(protocol: Protocol, feed: Feed, trains: bool = True) -> list[Phase]:
+def phases_of(protocol: Protocol, feed: Feed, trains: bool = True, can_predict: bool = True) -> list[Phase]:
     agenda = protocol.agenda.of(trains)
     if not agenda.trains:
         return list(PHASES[agenda.name])
     by_epoch = counts_epochs(feed.workload.steps)
     left_out: dict[Phase, bool] = {
         short_epochs: by_epoch or not protocol.epochs or feed.stream is not None,
-        predictions: not protocol.predicts,
+        predictions: not protocol.predicts or not can_predict,
         silenced_parity: protocol.steps_per_slice is not None,
         parts: by_epoch or not protocol.parts,
     }
