@@ -222,9 +222,8 @@ class KerasRunner(WithKeras):
     def _rewind(self) -> None:
         """Give a script's model, which is there once, the weights that it began with; its optimizer forgets."""
         self.model.set_weights(self.origin)
-        rate = getattr(self.model.optimizer, "_learning_rate", None)
         for slot in self._slots:
-            if slot is not rate:
+            if slot.name != "learning_rate":
                 slot.assign(np.zeros(slot.shape, slot.dtype))
         self.model.train_function = None
 

@@ -43,6 +43,7 @@ LAST_LINES = 4  # of what a script prints before it leaves
 MAIN = "__main__"
 LOOPS = ("train_on_batch", "predict_on_batch", "predict")  # of Keras, by which a loop of the script's own trains
 ONE_MODEL = "a script's model is there once, and cannot be built again"
+OF_PYTHON = ("capture", "prun", "time", "timeit")
 MAGICS = ("%", "!", "?")  # begin a notebook's lines that are not Python
 
 
@@ -207,8 +208,14 @@ def notebook_code(file: Path) -> str:
         texts = ["".join(source) if isinstance(source, list) else str(source) for source in sources]
     except (ValueError, KeyError, TypeError) as error:
         raise ScriptError(f"{file}: not a notebook (Jupyter's JSON with cells): {type(error).__name__}") from None
-    lines = [line for text in texts if not text.lstrip().startswith("%%") for line in [*text.splitlines(), ""]]
+    lines = [line for text in texts if _is_python(text) for line in [*text.splitlines(), ""]]
     return "\n".join(map(_without_magic, lines))
+
+
+def _is_python(cell: str) -> bool:
+    """Tell whether a cell is Python: of the magics that begin one, those do not change its language that time it."""
+    first = cell.lstrip().partition("\n")[0].split()
+    return not first or not first[0].startswith("%%") or first[0].removeprefix("%%") in OF_PYTHON
 
 
 def _without_magic(line: str) -> str:

@@ -14,7 +14,7 @@ def test_a_notebook_is_the_code_of_its_cells_without_magics(tmp_path: Path) -> N
         {"cell_type": "markdown", "source": "# Title"},
         {"cell_type": "code", "source": ["%matplotlib inline\n", "x = 1\n", "for i in (1, 2):\n", "    !echo $i"]},
         {"cell_type": "code", "source": "%%bash\nls"},
-        {"cell_type": "code", "source": "x += 1"},
+        {"cell_type": "code", "source": "%%time\nx += 1"},
     ]
     (file := tmp_path / "a.ipynb").write_text(json.dumps({"cells": cells}))
     names: dict[str, object] = {}
