@@ -113,6 +113,7 @@ def test_every_page_for_users_is_one_click_from_readme() -> None:
 
 
 @pytest.mark.real
+@pytest.mark.weekly
 @pytest.mark.timeout(1800)  # nine runs, each of which may wait for another's
 def test_readme_is_typed_in_a_fresh_shell(tmp_path: Path) -> None:
     """But for what it installs, and ``versus``, which installs too: the environment of the tests stands for that."""

@@ -140,9 +140,9 @@ def _has_loss(model: Any) -> bool:
     return is_own or any(value is not None for value in regularized)
 
 
-def _is_small(model: Any) -> bool:
-    numbers: int = sum(math.prod(weight.shape) for weight in model.weights)
-    return numbers <= COPIED_NUMBERS
+def _count(model: Any) -> int:
+    """Return how many numbers are in its weights, also where Keras does not count because it was never called."""
+    return sum(math.prod(weight.shape) for weight in model.weights)
 
 
 class KerasRunner(WithKeras):
@@ -170,10 +170,10 @@ class KerasRunner(WithKeras):
             share_weights(model, self.request.seed)
         self.model, self.feed = model, feed = self.remake(model, feed)
         self.layers = list(model._flatten_layers())
-        self.origin = model.get_weights() if feed.is_of_script and _is_small(model) else None
+        self.origin = model.get_weights() if feed.is_of_script and _count(model) <= COPIED_NUMBERS else None
         layers = model._flatten_layers(include_self=False)
         self.compute_dtypes = {layer.compute_dtype for layer in layers if layer.weights}
-        self.parameters, wanted = model.count_params(), scenario.parameters_of(feed.workload)
+        self.parameters, wanted = _count(model), scenario.parameters_of(feed.workload)
         if wanted is not None and self.parameters != wanted and feed.workload.width == 1:
             cause = f"the model has {self.parameters:,} parameters, the scenario says {wanted:,}"
             raise ScenarioError(cause, "correct parameters= in the scenario file, or leave it out")
