@@ -106,4 +106,5 @@ def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
         shell += [f"--rows={there(asked.rows)}", f"--samples={asked.samples}"]
     arguments = list(map(shlex.quote, asked.arguments))
     arguments += [] if "scenarios" in offered else map(there, asked.scenarios)
-    return [*shell, *(["--", *arguments] if arguments else [])]
+    own = list(map(shlex.quote, asked.script_arguments))
+    return [*shell, *arguments, *(["--", *own] if own else [])]

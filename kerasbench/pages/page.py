@@ -30,7 +30,8 @@ def whole(findings: Findings) -> Page:
     first, *others = [part for teller in tellers for part in teller.sections(findings, marks)] or [Section("")]
     # The answer has no heading: it stands below the title.
     missing = next_steps.not_compared(findings)
-    first = first._replace(title="", intro=[*head(findings), *([missing] if missing else []), *first.intro])
+    intro = [*head(findings), *_scripts(findings), *([missing] if missing else []), *first.intro]
+    first = first._replace(title="", intro=intro)
     others = [part if part.title else part._replace(title="How long does a step take?") for part in others]
     same, apart = details.same_results(findings)
     advice = [words for teller in tellers for words in teller.advice(findings)]
@@ -39,6 +40,12 @@ def whole(findings: Findings) -> Page:
     others += filter(None, [details.failures(findings), to_know, after, warnings.more(cautions), apart])
     others += (part for teller in tellers for part in teller.details(findings))
     return Page(known.title(findings), [first, *others, details.how(findings)])
+
+
+def _scripts(findings: Findings) -> list[Words]:
+    """Return what was measured of each script, which nobody can look up in a list of scenarios."""
+    described = [scenario.description for scenario in findings.record.scenarios]
+    return [blanked(description.text) for description in described if description.script]
 
 
 def machine(findings: Findings) -> Section:

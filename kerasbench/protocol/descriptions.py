@@ -51,3 +51,4 @@ class Description:
     workloads: list[WorkloadDescription]
     scalable: bool = False
     kind: str = "other"  # of model, as ``Scenario`` has it
+    script: bool = False  # its text says which call of a script's is measured

@@ -69,7 +69,7 @@ def _in_html(text: str) -> str:
 def _inline(part: Inline, escaped: Callable[[str], str]) -> str:
     match part:
         case Typed(text):
-            return f"`{one_line(text).replace('`', chr(39))}`"
+            return _code(one_line(text))
         case Strong(text):
             return f"**{escape(text)}**"
     leading, trailing = part[: len(part) - len(part.lstrip())], part[len(part.rstrip()) :]
@@ -96,3 +96,10 @@ def draw_table(headers: Sequence[str], rows: Sequence[Sequence[str]], numeric: S
 def escape(text: str) -> str:
     """Make text from a file or a child harmless in a markdown table: one line, no markup, no control characters."""
     return _BEGINNING.sub(r"\g<number>\\\g<sign>", _without_markup(text))
+
+
+def _code(text: str) -> str:
+    """Return it between more backticks than it has in a row: a command keeps its quotes, which a shell looks at."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence, space = "`" * (longest + 1), " " if longest else ""
+    return f"{fence}{space}{text}{space}{fence}"

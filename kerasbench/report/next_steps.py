@@ -1,5 +1,6 @@
 """What a page and a terminal say beside the numbers: which backends are missing, and what to type next."""
 
+import re
 import shlex
 from collections.abc import Iterator
 from dataclasses import replace
@@ -14,6 +15,7 @@ from kerasbench.report.words import listed
 from kerasbench.results.merge import Merged
 from kerasbench.results.run import DEFAULT, QUICK, RunConfig
 
+SIMPLE = re.compile(r"[\w ./+@=-]+")  # of a file's name: others a shell, or a page, might take for something else
 PURPOSES = {FASTEST: "For the fastest settings", EXPLAIN: "For what makes a step slow"}
 
 
@@ -67,7 +69,9 @@ def _steps(findings: Findings, config: RunConfig) -> Iterator[tuple[str, str]]:
     names = dict.fromkeys(row.scenario.name for row in findings.summary.rows)
     scenario = config.scenarios[0] if len(config.scenarios) == 1 else next(iter(names), "")
     if scenario:
-        yield from ((purpose, shlex.join(["kerasbench", name, scenario])) for name, purpose in others.items())
+        scenario = scenario if SIMPLE.fullmatch(scenario) else "SCENARIO"
+        own = config.model_config.script_words
+        yield from ((purpose, shlex.join(["kerasbench", name, scenario, *own])) for name, purpose in others.items())
 
 
 def _is_quick(config: RunConfig) -> bool:

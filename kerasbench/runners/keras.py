@@ -19,7 +19,7 @@ from kerasbench.protocol.requests import too_few_executions
 from kerasbench.runners import Bare, Call, Hooks, Logs, Phase, Runner
 from kerasbench.runners.batches import made_once, shuffled
 from kerasbench.runners.feed import Fed, Feed, Rows
-from kerasbench.runners.inputs import dtype_name, leaves
+from kerasbench.runners.inputs import dtype_name, leaves, mapped
 from kerasbench.runners.weights import make_weights, remember_origins, share_weights
 from kerasbench.scenario import Scenario, ScenarioError
 
@@ -91,7 +91,7 @@ class WithKeras(Runner):
             return {"x": dataset}
         weights = {} if rows.weights is None else {"sample_weight": rows.weights}
         targets = {} if rows.y is None else {"y": rows.y}
-        return {"x": rows.x, **targets, "batch_size": batch, **weights}
+        return {"x": mapped(_fed, rows.x), **targets, "batch_size": batch, **weights}
 
     def keep_busy(self, ns: int) -> None:
         ops = self.keras.ops
@@ -128,6 +128,15 @@ class WithKeras(Runner):
             batches_once=self.fed_batches,
             subnormals="kept" if np.any(self.to_numpy(half)) else "flushed",
         )
+
+
+def _fed(array: Any) -> Any:
+    """Return an array as `fit` takes it: text, which TensorFlow alone reads, as its tensor."""
+    if array.dtype.kind not in "SU":
+        return array
+    import tensorflow as tf
+
+    return tf.constant(array)
 
 
 def _has_loss(model: Any) -> bool:
@@ -173,7 +182,8 @@ class KerasRunner(WithKeras):
         self.origin = model.get_weights() if feed.is_of_script and _count(model) <= COPIED_NUMBERS else None
         layers = model._flatten_layers(include_self=False)
         self.compute_dtypes = {layer.compute_dtype for layer in layers if layer.weights}
-        self.parameters, wanted = _count(model), scenario.parameters_of(feed.workload)
+        self.parameters = model.count_params() if self.predicts else _count(model)
+        wanted = scenario.parameters_of(feed.workload)
         if wanted is not None and self.parameters != wanted and feed.workload.width == 1:
             cause = f"the model has {self.parameters:,} parameters, the scenario says {wanted:,}"
             raise ScenarioError(cause, "correct parameters= in the scenario file, or leave it out")

@@ -100,9 +100,11 @@ def as_array(value: Any) -> Any:
     """Return a tensor of any framework, a list or a table as a NumPy array."""
     if hasattr(value, "detach"):
         value = value.detach().cpu()
-    if hasattr(value, "to_numpy"):
-        return value.to_numpy()
-    return np.asarray(value)
+    array = value.to_numpy() if hasattr(value, "to_numpy") else np.asarray(value)
+    first_value = next(iter(array.flat), None) if array.dtype.kind == "O" else None
+    if isinstance(first_value, str):
+        array = np.char.encode(array.astype(str), "utf-8")
+    return array.astype("S") if isinstance(first_value, bytes) else array
 
 
 def digest(batches: list[tuple[Any, ...]]) -> str:

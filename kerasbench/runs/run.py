@@ -3,7 +3,7 @@
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -14,7 +14,7 @@ from kerasbench.errors import MissingBackend, ResultsError, UnusableScenario, Us
 from kerasbench.events import Notice, OnEvent
 from kerasbench.host import awake, linux, lock
 from kerasbench.host.noise import MachineState, observe
-from kerasbench.plan import cases, catalog, configure, duration
+from kerasbench.plan import cases, catalog, configure, duration, recognition
 from kerasbench.processes import block, questions, variables
 from kerasbench.protocol.columns import CPU, Environment, parse_label, processors
 from kerasbench.protocol.messages import Failure, ProbeReport
@@ -181,9 +181,12 @@ def survey(
     describer = next((place for place, report in probes.items() if isinstance(report, ProbeReport)), None)
     python, backend = (interpreters.of(describer), describer.backend) if describer else (sys.executable, None)
     others = [(interpreters.of(place), place.backend) for place in probes if place != describer]
-    selected = catalog.select(
-        config.scenarios, python, backend, config.keep_env, config.model_config, config.suite, others
-    )
+    scripts = [file for file in catalog.own_files(config.scenarios) if recognition.is_script(Path(file))]
+    running = f"running {' and '.join(scripts)} up to fit(): once to look at it, then in each process that measures it"
+    with events.step(on_event, running) if scripts else nullcontext():
+        selected = catalog.select(
+            config.scenarios, python, backend, config.keep_env, config.model_config, config.suite, others
+        )
     return state, probes, selected
 
 

@@ -67,6 +67,7 @@ def describe_each(request: DescribeRequest) -> list[Description]:
                 learnable=scenario.learnable,
                 scalable=scenario.scalable,
                 kind=scenario.kind,
+                script=resolved.feed is not None,
                 workloads=[_workload(resolved, workload) for workload in scenario.workloads],
             )
         except Exception as error:

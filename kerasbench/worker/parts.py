@@ -1,4 +1,4 @@
-"""What a step is made of: fed from arrays, fed with a batch that lies ready on the device, and by itself."""
+"""What a step is made of: fed from arrays or a stream, from a batch that lies ready on the device, and by itself."""
 
 import dataclasses
 
@@ -13,7 +13,9 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
     """Measure a slice of the pace's steps in each way in each turn: a machine which drifts hits them alike."""
     steps, feed = pace.protocol.steps_per_slice or 1, runner.feed
     full_steps = len(feed.train) // feed.batch
-    rows = feed.train[: full_steps * feed.batch]
+    fed: Fed = feed.train[: full_steps * feed.batch]
+    if feed.stream is not None:  # beside the first of its batches from memory: what it takes longer, a step waits for
+        fed, full_steps, pace = feed.stream, feed.workload.steps, dataclasses.replace(pace, queued=feed.queue)
     warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
     batch = runner.place(feed.stepped(feed.first_batch))
     bare = runner.bare_steps(batch)
@@ -35,7 +37,7 @@ def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
             return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
     ways = (
-        lambda turn: of_fit(rows, turn),
+        lambda turn: of_fit(fed, turn),
         lambda turn: of_fit(runner.backend.ready(batch, full_steps), turn),
         by_itself,
     )

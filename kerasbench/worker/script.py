@@ -35,6 +35,7 @@ from kerasbench.protocol.requests import (
 from kerasbench.runners.streams import feed_of
 from kerasbench.runners.weights import keep_loaded_weights
 from kerasbench.scenario import NOTEBOOK, Scenario, ScenarioError, Workload, require_unchanged
+from kerasbench.text import count
 from kerasbench.worker.failure import DETAIL_CHARACTERS, OOM, one_line
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.source import ResolvedScenario
@@ -308,8 +309,12 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     call, script = current_call(), config.script
     assert script is not None
     feed = feed_of(call.arguments, config.workload)
-    left_out = f"; left out: {', '.join(dict.fromkeys(call.left_out))}" if call.left_out else ""
-    text = f"The fit() of {file.name}: a {type(call.model).__name__}, fed by {feed.kind}{left_out}."
+    number = "" if script.fit == 1 else f" number {script.fit}"
+    text = f"Measured: fit(){number} in {file.name}, of a {type(call.model).__name__} fed by {feed.kind}."
+    if call.left_out:
+        text += f" Left out: {', '.join(dict.fromkeys(call.left_out))} (--callbacks keeps them)."
+    if feed.workload.steps == 1:
+        text += f" It is one step, of {count(len(feed.train), 'sample')}; --fit 2 measures the next fit()."
     scenario = Scenario(
         build=_Built(call.model),
         data=Dataset(f"the script's own ({feed.kind})", (), lambda samples, rng: ()),

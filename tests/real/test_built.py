@@ -46,6 +46,7 @@ AS_PUBLISHED = {
 
 
 # One test, and so one process of the tests, for all that is said of the models: they are built once.
+@pytest.mark.weekly
 def test_every_model_is_what_its_scenario_says_and_what_was_published() -> None:
     files = catalog.builtin_files()
     program = Path(__file__).with_name("built.py")

@@ -35,7 +35,9 @@ def with_and_without_keras(
     }
 
 
-@pytest.mark.parametrize("backend", backends.names())
+@pytest.mark.parametrize(
+    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name == "tensorflow")) for name in backends.names()]
+)
 def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
     measured = with_and_without_keras("small_cnn", backend, CALLS, COMPILED[backend])
     ways = {"predict_on_batch", "call", "predict_call"} | ({"compiled_call"} if backend != "torch" else set())

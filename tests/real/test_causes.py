@@ -69,6 +69,7 @@ scenario = Scenario(build=build, data=data, workloads=(Workload(train=320, batch
 '''
 
 
+@pytest.mark.weekly
 def test_a_planted_cause_is_found_and_a_wrong_alternative_is_refused(tmp_path: Path) -> None:
     package = tmp_path / "kerasbench"
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))

@@ -139,6 +139,7 @@ no channels in the data: {WHAT} its samples have other dimensions than its input
 """
 
 
+@pytest.mark.weekly
 def test_what_is_moved_computes_the_same_and_what_cannot_be_is_named() -> None:
     said = printed(sys.executable, "-c", MODELS, KERAS_BACKEND="torch")
     assert said.split("\n") == [*SAID.strip().split("\n"), ""]

@@ -26,6 +26,7 @@ def test_a_sweep_leaves_a_record_and_a_page_of_every_size(faults: Path, tmp_path
     assert data.with_suffix(".md").read_text().startswith("# A training step of fine at several sizes\n")
 
 
+@pytest.mark.weekly
 def test_a_sweep_measures_an_exported_model_at_every_size(faults: Path, tmp_path: Path) -> None:
     options = ["--batch-size", "1,4", "--backend", "jax", "--device", "cpu", "--quick", "--results", str(tmp_path)]
     options += ["--runtime", "keras,jax_export"]

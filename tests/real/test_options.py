@@ -99,6 +99,7 @@ def test_a_scenario_s_callbacks_and_its_validation_are_part_of_timed_training(fa
     assert "RuntimeError: saw ['loss', 'val_loss']" in failure.cause
 
 
+@pytest.mark.weekly
 def test_the_published_protocol_runs_every_epoch() -> None:
     protocol = dataclasses.replace(trials.SHORTEST, kind="published")
     measurement = trials.measured(trials.builtin("tabular_conv1d", "default", "jax", protocol=protocol))

@@ -50,6 +50,8 @@ class Own(keras.Model):
     def __init__(self):
         super().__init__()
         self.dense = keras.layers.Dense(3)
+    def call(self, x):
+        return self.dense(x)
     def train_step(self, data):
         raise NotImplementedError("only in TensorFlow") if keras.backend.backend() != "torch" else ValueError("no")
 own = Own()
@@ -82,7 +84,7 @@ def test_a_script_is_measured_inside_its_fit_and_writes_nothing(tmp_path: Path) 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert sorted(file.name for file in tmp_path.iterdir()) == ["results", "train.py"]
     assert "as a script prints" not in ended.stdout
-    assert "left out: CSVLogger" in run.scenarios[0].description.text
+    assert "Left out: CSVLogger" in run.scenarios[0].description.text
     (workload,) = run.scenarios[0].description.workloads
     assert (workload.train, workload.batch, workload.validation) == (576, 32, 64)
     first = {trial.backend: trial.measurement for trial in reversed(run.trials)}
@@ -118,6 +120,7 @@ def test_a_script_without_a_fit_is_refused_in_a_sentence(name: str, tmp_path: Pa
     assert failure.remedy
 
 
+@pytest.mark.weekly
 def test_a_notebook_is_measured(tmp_path: Path) -> None:
     lines = [*BEGINNING.splitlines(True), "%matplotlib inline\n"]
     cells = [{"cell_type": "code", "source": lines}, {"cell_type": "code", "source": "%%time\ncompiled().fit(x, y)"}]

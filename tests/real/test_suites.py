@@ -94,6 +94,7 @@ def every_kind(tmp_path: Path) -> Path:
     return file
 
 
+@pytest.mark.weekly
 def test_layers_of_every_kind_agree_and_say_how_they_were_computed(every_kind: Path) -> None:
     measured = {
         name: trials.measured(trials.run(every_kind, name, protocol=trials.STEPS_ALONE)) for name in backends.names()

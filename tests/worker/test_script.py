@@ -1,12 +1,165 @@
-"""A script's notebook, and what is said of one that never comes to its fit."""
+"""Scripts that are run up to their fit, of a Keras that computes nothing; notebooks; and those that have no fit."""
 
+import contextlib
+import io
 import json
+import os
+import sys
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
+import numpy as np
 import pytest
 
-from kerasbench.protocol.requests import ModelConfig, ScriptConfig
+from kerasbench.protocol.messages import Code, TrialFailure
+from kerasbench.protocol.requests import DescribeRequest, ModelConfig, ScriptConfig
+from kerasbench.worker import script
 from kerasbench.worker.script import ScriptError, _without_fit, notebook_code
+
+BEGINNING = "import keras, sys\nimport numpy as np\nx, y = np.zeros((64, 3)), np.zeros(64)\nmodel = keras.Model()\n"
+
+
+class ReachedFit(BaseException):
+    """In the place of the end of the process."""
+
+
+class Model:
+    fitted: list[dict[str, Any]]
+
+    def fit(
+        self, x: Any = None, y: Any = None, batch_size: Any = None, epochs: int = 1, verbose: Any = "auto",
+        callbacks: Any = None, validation_split: float = 0.0, validation_data: Any = None, shuffle: bool = True,
+        class_weight: Any = None, sample_weight: Any = None, initial_epoch: int = 0, steps_per_epoch: Any = None,
+    ) -> None:  # fmt: skip
+        Model.fitted.append(dict(locals()))
+
+    def train_on_batch(self, x: Any, y: Any = None) -> None: ...
+
+    def predict_on_batch(self, x: Any) -> None: ...
+
+    def predict(self, x: Any) -> None: ...
+
+
+@pytest.fixture(autouse=True)
+def keras(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
+    seeds: list[int] = []
+    fake = SimpleNamespace(
+        Model=type("Model", (Model,), {}),
+        Variable=type("Variable", (), {"assign": lambda self, value: value}),
+        utils=SimpleNamespace(set_random_seed=seeds.append),
+        config=SimpleNamespace(backend=lambda: "jax"),
+        seeds=seeds,
+    )
+    Model.fitted = []
+    monkeypatch.setitem(sys.modules, "keras", fake)
+    monkeypatch.setattr(sys, "argv", sys.argv)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(script.Enclosure, "call", None)
+    monkeypatch.setenv("MPLBACKEND", "")
+    for framework in ("torch", "tensorflow"):
+        monkeypatch.setitem(sys.modules, framework, SimpleNamespace(manual_seed=seeds.append, random=SimpleNamespace()))
+    sys.modules["tensorflow"].random.set_seed = seeds.append
+    return fake
+
+
+def enter(folder: Path, text: str, config: ScriptConfig | None = None, name: str = "train.py") -> Path:
+    """Run a script with a pipe that takes everything; leave it by ReachedFit where it comes to its fit."""
+    (file := folder / name).write_text(BEGINNING + text if name.endswith(".py") else text)
+    pipe: Any = SimpleNamespace(phase=lambda phase: contextlib.nullcontext())
+
+    def reach() -> Any:
+        raise ReachedFit
+
+    script.enter(DescribeRequest([str(file)], ModelConfig(script=config or ScriptConfig())), pipe, reach)
+
+
+CALLBACKS = "callbacks = [type('Saves', (), {})(), type('Stops', (), {})()]\n"
+
+
+def test_a_script_stops_in_its_fit_with_what_it_gives(tmp_path: Path, keras: SimpleNamespace) -> None:
+    text = f"{CALLBACKS}assert sys.argv[1:] == ['--a', 'b']\nmodel.fit(x, y, batch_size=16, callbacks=callbacks)\n1 / 0"
+    config = ScriptConfig(["--a", "b"])
+    original = keras.Model.fit
+    with pytest.raises(ReachedFit):
+        enter(tmp_path, text, config)
+    call = script.current_call()
+    assert (call.left_out, call.arguments["batch_size"], keras.Model.fit) == (("Saves", "Stops"), 16, original)
+    assert keras.seeds == [0, 0, 0, 0, 0, 0]  # before the script and inside fit, of all three frameworks
+    resolved = script.resolve(tmp_path / "train.py", ModelConfig(script=config))
+    assert resolved.name == "train" and resolved.feed is not None and resolved.feed.workload.name == "a-b"
+    assert resolved.text == (
+        "Measured: fit() in train.py, of a Model fed by arrays. Left out: Saves, Stops (--callbacks keeps them)."
+    )
+    assert resolved.scenario.build(resolved.feed.workload) is call.model
+    with pytest.raises(TrialFailure) as refused:  # it is there once
+        resolved.scenario.build(resolved.feed.workload)
+    assert refused.value.failure.code is Code.UNSUPPORTED
+
+
+def test_callbacks_are_kept_on_demand_and_a_single_step_is_said(tmp_path: Path) -> None:
+    config = ScriptConfig(callbacks=True)
+    with pytest.raises(ReachedFit):
+        enter(tmp_path, f"{CALLBACKS}model.fit(x[:1], y[:1], callbacks=callbacks)", config)
+    resolved = script.resolve(tmp_path / "train.py", ModelConfig(script=config))
+    assert "It is one step, of 1 sample; --fit 2 measures the next fit()." in resolved.text
+    assert resolved.scenario.callbacks is not None and len(resolved.scenario.callbacks(tmp_path)) == 2
+
+
+def test_earlier_calls_of_fit_train_one_step(tmp_path: Path) -> None:
+    with pytest.raises(ReachedFit):
+        enter(tmp_path, "model.fit(x, epochs=9)\nmodel.fit(x[:8])", ScriptConfig(fit=2))
+    (first,) = Model.fitted
+    assert (first["epochs"], first["steps_per_epoch"]) == (1, 1)
+    assert script.current_call().arguments["x"].shape == (8, 3)
+    with pytest.raises(ScriptError, match="calls fit\\(\\) 1 times, and the one of --fit 2"):
+        enter(tmp_path, "model.fit(x)", ScriptConfig(fit=2))
+
+
+def test_a_process_that_a_script_has_forked_trains_as_it_likes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = "import os\nos.getpid = lambda: -1\nmodel.fit(x)\nmodel.fit(x)"
+    monkeypatch.setattr(os, "getpid", os.getpid)
+    with pytest.raises(ScriptError):
+        enter(tmp_path, text)
+    assert len(Model.fitted) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "print('usage: train.py DATA', file=sys.stderr)\nsys.exit(2)",
+            "leaves before it calls fit(): usage: train.py",
+        ),
+        ("sys.exit('no data')", "train.py, line 5, leaves before it calls fit(): no data"),
+        ("sys.exit()", "ends before it calls fit()"),
+        ("input()", "line 5, asks for input"),
+        ("import no_such_package", "line 5, needs no_such_package, which is not installed"),
+        ("for _ in range(3): model.train_on_batch(x, y)", "train_on_batch() 3 times in a loop of its own"),
+    ],
+)
+def test_what_keeps_a_script_from_its_fit_is_said(
+    text: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "stdin", io.StringIO())
+    with pytest.raises(ScriptError) as refused:
+        enter(tmp_path, text)
+    assert said in str(refused.value) and refused.value.remedy
+
+
+def test_an_error_before_fit_has_the_line_of_the_script(tmp_path: Path) -> None:
+    with pytest.raises(TrialFailure) as refused:
+        enter(tmp_path, "def broken():\n    raise RuntimeError('only on torch')\nbroken()")
+    failure = refused.value.failure
+    assert (failure.code, failure.cause) == (Code.UNSUPPORTED, "train.py, line 6, raises RuntimeError: only on torch")
+    assert "with jax as Keras' backend" in failure.remedy and "RuntimeError" in failure.detail
+
+
+def test_a_notebook_comes_to_its_fit(tmp_path: Path) -> None:
+    cells = [{"cell_type": "code", "source": [*BEGINNING.splitlines(True), "%time\n", "model.fit(x)"]}]
+    with pytest.raises(ReachedFit):
+        enter(tmp_path, json.dumps({"cells": cells}), name="train.ipynb")
+    assert np.shape(script.current_call().arguments["x"]) == (64, 3)
 
 
 def test_a_notebook_is_the_code_of_its_cells_without_magics(tmp_path: Path) -> None:
