@@ -219,6 +219,7 @@ ANSWERS = {"several GPUs": "/questions/", "cleaning up": "/questions/"}
 NODE = shutil.which("node")
 
 
+@pytest.mark.weekly
 @pytest.mark.processes
 @pytest.mark.skipif(NODE is None, reason="node is not installed: the site's search is a program for a browser")
 def test_the_search_of_the_site_finds_pages_of_the_manual_and_no_runs(tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def test_a_version_on_top_is_measured_beside_the_one_below_and_computes_the_same
     assert trials.disagreements(dict(zip(columns, measured, strict=True))) == {}
 
 
+@pytest.mark.weekly
 def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Path) -> None:
     done = kerasbench(tmp_path, "doctor", "--json")
     data = json.loads(done.stdout)

@@ -48,7 +48,11 @@ CALLS_BACK = "import jax; return jax.pure_callback(lambda x: x, jax.ShapeDtypeSt
 
 @pytest.mark.parametrize(
     ("runtime", "backend"),
-    [("jax_export", "jax"), ("pt2", "torch"), pytest.param("saved_model", "tensorflow", marks=pytest.mark.weekly)],
+    [
+        ("jax_export", "jax"),
+        pytest.param("pt2", "torch", marks=pytest.mark.weekly),
+        pytest.param("saved_model", "tensorflow", marks=pytest.mark.weekly),
+    ],
 )
 def test_an_exported_model_predicts_what_keras_does(runtime: str, backend: str, tmp_path: Path) -> None:
     file, options = catalog.builtin_folder() / "tiny" / "small_cnn.py", Options(runtime=runtime)

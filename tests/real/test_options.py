@@ -74,6 +74,7 @@ def test_what_cannot_be_had_is_refused(faults: Path, backend: str, options: Opti
     assert failure.code is Code.UNSUPPORTED and cause in failure.cause
 
 
+@pytest.mark.weekly
 def test_tensorflow_is_fed_batches_that_are_made_once(faults: Path) -> None:
     asked = Options(tf_data=True, steps_per_execution=2)
     measured = trials.measured(trials.run(faults / "fine_lists.py", "tensorflow", asked, protocol=trials.SHORTEST))

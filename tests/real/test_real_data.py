@@ -29,6 +29,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "keras" / "datasets"
 
 
+@pytest.mark.weekly
 def test_real_rows_are_downloaded_once_and_fed(faults: Path, home: Path, tmp_path: Path) -> None:
     rng, served, part = np.random.default_rng(0), tmp_path / "small.npz", {}
     for name, rows in (("train", 150), ("test", 50)):

@@ -55,7 +55,8 @@ def test_a_model_that_keeps_what_it_has_seen_has_no_number() -> None:
     assert failure.code is Code.INVALID and "inputs that it has not met" in failure.cause
 
 
-@pytest.mark.parametrize("last", ["softmax", pytest.param("sigmoid", marks=pytest.mark.weekly)])
+@pytest.mark.weekly
+@pytest.mark.parametrize("last", ["softmax", "sigmoid"])
 def test_a_trained_classifier_that_is_sure_and_wrong_is_measured_on_all_backends(last: str, tmp_path: Path) -> None:
     file = tmp_path / f"{last}.keras"
     environment = os.environ | {"KERAS_BACKEND": "torch"}

@@ -126,6 +126,7 @@ def test_a_layer_is_trained_on_every_backend_and_they_agree(layer: str) -> None:
         assert (measurement.parity is None) is (layer == "augmentation")
 
 
+@pytest.mark.weekly
 def test_what_is_random_is_drawn_and_what_is_not_stays_as_it_was_built(every_kind: Path) -> None:
     told = printed(sys.executable, "-c", BEGUN, every_kind, KERAS_BACKEND="jax", JAX_PLATFORMS="cpu")
     first = {path: np.array(values) for path, values in json.loads(told.splitlines()[-1]).items()}
