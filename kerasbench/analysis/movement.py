@@ -12,8 +12,10 @@ from kerasbench.protocol.messages import Code, Failure
 from kerasbench.text import percent
 
 # A weight stands still that moves by less than this part of what it moves on another backend. In float32 on a CPU a
-# dense network's weights move by the same distance to four digits.
+# dense network's weights move by the same distance to four digits in the first steps, which are the same everywhere.
 STILL = 0.1
+# Of later steps columns have different numbers, and where a loss is as small as rounding errors, each goes its own way.
+STILL_LATER = 1e-3
 # What moves by less than this part of a model's median weight is moved by rounding alone.
 QUIET = 1e-2
 LEAST_SHARE = 0.01  # of the numbers that training moves; where fewer stand still, a column is only marked
@@ -92,19 +94,21 @@ def _standstill(movement: Movement, others: Mapping[str, Movement]) -> Standstil
     """Return what stands still beside the column that moves the most of it; None: nothing does."""
     candidates = []
     for rival, other in others.items():
-        candidates.append(_beside(movement, movement.first, other.first, rival, "in its first steps"))
+        candidates.append(_beside(movement, movement.first, other.first, rival, "in its first steps", STILL))
         if movement.steps >= LEAST_STEPS * other.steps:
-            candidates.append(_beside(movement, movement.later, other.later, rival, "while it was measured"))
+            candidates.append(
+                _beside(movement, movement.later, other.later, rival, "while it was measured", STILL_LATER)
+            )
     return max(filter(None, candidates), key=lambda standstill: standstill.share, default=None)
 
 
 def _beside(
-    movement: Movement, distances: Sequence[float], others: Sequence[float], rival: str, when: str
+    movement: Movement, distances: Sequence[float], others: Sequence[float], rival: str, when: str, part: float
 ) -> Standstill | None:
     positive = [distance for distance in others if distance > 0]
     least = QUIET * statistics.median(positive) if positive else 0.0
     in_training = [place for place, distance in enumerate(others) if distance > least]
-    at_rest = [place for place in in_training if distances[place] < STILL * others[place]]
+    at_rest = [place for place in in_training if distances[place] < part * others[place]]
     if not at_rest:
         return None
     share = sum(movement.sizes[place] for place in at_rest) / sum(movement.sizes[place] for place in in_training)

@@ -56,6 +56,8 @@ def test_two_that_do_not_train_a_layer_do_not_outvote_the_one_that_does() -> Non
 def test_weights_that_stop_later_are_seen_where_as_many_steps_were_made() -> None:
     stopped = [0, 0, *LATER[2:]]
     assert list(judge_movement(cases(made.movement(later=stopped), made.movement()))) == [TORCH]
+    slow = [0.05 * LATER[0], *LATER[1:]]  # a loss as small as rounding errors: each column goes its own way
+    assert judge_movement(cases(made.movement(later=slow), made.movement())) == {}
     few = made.movement(later=stopped, steps=400, updates=400)
     assert judge_movement(cases(few, made.movement())) == {}  # they may not have met the rows that move it
 
