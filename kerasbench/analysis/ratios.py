@@ -18,9 +18,9 @@ from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Training
-from kerasbench.protocol.stages import EPOCH, GROWS
+from kerasbench.protocol.stages import GROWS
 from kerasbench.results.run import Trial
-from kerasbench.results.times import leaves_out
+from kerasbench.results.times import has_steps_alone
 
 SPEEDS = ("ms", "s", RATE)  # units of what it is known of; memory does not follow the machine's hours
 
@@ -159,7 +159,7 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
 
 
 def _leave_out_epochs(a: Measurement, b: Measurement) -> bool:
-    return leaves_out(a, EPOCH) or leaves_out(b, EPOCH)
+    return has_steps_alone(a) or has_steps_alone(b)
 
 
 def share_of_epochs(a: Measurement, b: Measurement) -> float:

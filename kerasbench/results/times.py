@@ -3,6 +3,7 @@
 import statistics
 
 from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.stages import EPOCH
 
 
 def steady_step_ns(measurement: Measurement) -> float | None:
@@ -27,12 +28,17 @@ def steady_epoch_ns(measurement: Measurement) -> float | None:
     if measurement.training is not None and measurement.training.unit == "epoch":
         return measurement.training.median_ns
     step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
-    streamed = measurement.training is not None and measurement.training.streamed
-    if step_ns is not None and (streamed or leaves_out(measurement, "epoch")):
+    if step_ns is not None and has_steps_alone(measurement):
         return step_ns * measurement.steps_per_epoch
     if step_ns is None or overhead_ns is None:
         return None
     return overhead_ns + step_ns * measurement.full_steps_per_epoch
+
+
+def has_steps_alone(measurement: Measurement) -> bool:
+    """Whether no short epochs were measured: they would take too long, or its model was given a stream."""
+    streamed = measurement.training is not None and measurement.training.streamed
+    return streamed or leaves_out(measurement, EPOCH)
 
 
 def leaves_out(measurement: Measurement, stage: str) -> bool:

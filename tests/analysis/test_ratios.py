@@ -120,6 +120,7 @@ def without_epochs(ms: float, *left_out: str) -> Measurement:
         # Where short epochs were left out a step inside an epoch stands for all; a sweep has rates by its steps.
         (lambda ms: without_epochs(ms, "epoch"), {HEADLINE: 1 / 2, RATE: 2}),
         (without_epochs, {HEADLINE: None, RATE: 2}),
+        (lambda ms: made.changed(without_epochs(ms), training={"streamed": True}), {HEADLINE: 1 / 2, RATE: 2}),
         # Where the epoch is the unit it is compared alone.
         (lambda ms: epochs([ms, 2 * ms, 4 * ms]), {HEADLINE: 1 / 2, "epoch_s": 1 / 2, RATE: 2, STEP: None}),
         # What is not above zero has no ratio.
