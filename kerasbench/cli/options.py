@@ -10,6 +10,7 @@ import click
 
 from kerasbench.errors import UsageError
 from kerasbench.names import BACKENDS, CREATE, DOCTOR, GROUPS, MACHINES, MEASURING, RUN, SHOW, SUITES
+from kerasbench.text import complain
 
 CONTEXT = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}  # wider lines are hard to read
 
@@ -128,6 +129,11 @@ class ByPurpose(click.Command):
             ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
             own = args[args.index(OWN) + 1 :] if OWN in args else []
             ctx.params["script_arguments"] = own
+            options = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+            if taken := [word for word in own if word.partition("=")[0] in options]:
+                complain(
+                    f"note: {', '.join(taken)} behind -- goes to the script; an option of kerasbench stands before --"
+                )
             args = args[: len(args) - len(own)]
         return super().parse_args(ctx, args)
 

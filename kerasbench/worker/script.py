@@ -265,12 +265,16 @@ def _place(error: BaseException, file: Path) -> str:
     return f", line {lines[-1]}," if lines else ""
 
 
+def times(count: int) -> str:
+    return "once" if count == 1 else f"{count:,} times"
+
+
 def _without_fit(file: Path, config: ScriptConfig, counts: dict[str, int]) -> tuple[str, str]:
     if counts["fit"]:
-        cause = f"{file.name} calls fit() {counts['fit']} times, and the one of --fit {config.fit} was to be measured"
-        return cause, f"name one that it reaches, such as --fit {counts['fit']}"
+        cause = f"{file.name} calls fit() {times(counts['fit'])}: there is no fit() number {config.fit}"
+        return cause, f"name one that it reaches: --fit {counts['fit']}"
     save = "Save the model before the loop, model.save('model.keras'), and measure that file"
-    calls = [f"{name}() {count:,} times" for name, count in counts.items() if count]
+    calls = [f"{name}() {times(count)}" for name, count in counts.items() if count]
     if calls:
         cause = f"{file.name} never calls fit(): it calls {' and '.join(calls)} in a loop of its own"
     else:

@@ -163,3 +163,8 @@ def test_a_file_that_needs_keras_to_say_what_it_holds_waits_for_its_turn(shell: 
 
 def test_every_command_that_measures_is_in_the_table() -> None:
     assert {words.split()[0] for words, _ in REFUSED} >= set(MEASURING)
+
+
+def test_an_option_behind_two_dashes_is_the_script_s_and_that_is_said(shell: Shell, reached: list[str]) -> None:
+    _, _, err = shell("nothing.py", "--wait", "--", "--quick", "--mine")
+    assert "note: --quick behind -- goes to the script" in err and "--mine" not in err

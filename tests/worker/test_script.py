@@ -112,7 +112,7 @@ def test_earlier_calls_of_fit_train_one_step(tmp_path: Path) -> None:
     (first,) = Model.fitted
     assert (first["epochs"], first["steps_per_epoch"]) == (1, 1)
     assert script.current_call().arguments["x"].shape == (8, 3)
-    with pytest.raises(ScriptError, match="calls fit\\(\\) 1 times, and the one of --fit 2"):
+    with pytest.raises(ScriptError, match="calls fit\\(\\) once: there is no fit\\(\\) number 2"):
         enter(tmp_path, "model.fit(x)", ScriptConfig(fit=2))
 
 
@@ -181,7 +181,7 @@ def test_a_notebook_is_the_code_of_its_cells_without_magics(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("counts", "number", "cause", "remedy"),
     [
-        ({"fit": 2}, 3, "calls fit() 2 times, and the one of --fit 3 was to be measured", "such as --fit 2"),
+        ({"fit": 2}, 3, "calls fit() 2 times: there is no fit() number 3", "--fit 2"),
         ({"fit": 0, "train_on_batch": 1_200}, 1, "it calls train_on_batch() 1,200 times in a loop of its own", "save"),
         ({"fit": 0, "predict": 0}, 1, "a loop that trains by one framework's own calls", "model.save('model.keras')"),
     ],
