@@ -1,6 +1,7 @@
 """The commands from Python. Their options are those of the command line (``commands.py``)."""
 
 import inspect
+import os
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TypeVar, Unpack, get_args
@@ -217,6 +218,10 @@ def _measured(
 
 def measure(command: str, asked: Settings) -> Results:
     """Measure what is asked for, and return it, also where its files could not be saved (``files.unsaved``)."""
+    from kerasbench.processes.group import MARK  # late: to read results needs nothing that measures
+
+    if MARK in os.environ:
+        raise UsageError("a script or scenario that is being measured calls kerasbench itself: leave that call out")
     if command not in (RUN, VERSUS) and not asked.scenarios:  # for these two that means a whole suite
         raise UsageError(f"{command} needs a scenario: a name or a file")
     if asked.insecure and not asked.cluster:

@@ -319,7 +319,7 @@ def test_versions_have_regressions_for_a_test_to_look_at() -> None:
     assert line.startswith("dense on PyTorch: a training step takes 1.096× (")
     assert compared.versus[0].head == "new"
     assert Versions([of_versions(*versions(ALIKE))]).regressions == []
-    with pytest.raises(Undecided, match=r"^everything is undecided, so this is no pass: \d numbers, all undecided$"):
+    with pytest.raises(Undecided, match=r"^everything is undecided, so nothing has passed: \d numbers, all undecided$"):
         print(Versions([of_versions(*versions(SLOWER)[:2])]).regressions)
     assert repr(Results(compared.records)) == repr(compared)  # loaded from a file it says the same
 
@@ -358,3 +358,9 @@ def test_what_the_results_of_one_machine_have_is_refused_by_those_of_several(tmp
     with pytest.raises(AttributeError, match=r"several machines: take one of them, \['m1'\]"):
         print(several.breakdowns)
     assert not hasattr(several, "regressions") and not hasattr(several, "_ipython_display_")
+
+
+def test_a_script_that_is_measured_does_not_measure(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("KERASBENCH_CHILD", "1")
+    with pytest.raises(UsageError, match="calls kerasbench itself: leave that call out"):
+        kerasbench.run("mnist_dense")

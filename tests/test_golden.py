@@ -37,6 +37,7 @@ from tests import catalogue, made
 from tests.conftest import Shell
 from tests.records import exactly
 from tests.report.table import on_terminal
+from tests.warned import pair
 
 GOLDEN = Path(__file__).parent / "golden"
 UPDATE = "python -m pytest tests/test_golden.py --update"
@@ -115,8 +116,8 @@ def of_comparison(name: str, shell: Shell) -> Printed:
     """Three runs of each side by turns, a case with one of each, and a case that fails by now."""
     old, new = catalogue.over_time((3.0, 3.01, 2.99), 1, "3.15.0"), catalogue.over_time((4.0, 4.01, 3.99), 2, "3.16.0")
     broken = made.trial(failure=made.FAILURE, name="conv")
-    store([*old, catalogue.run(*catalogue.pair("conv"), *catalogue.pair("deep"))], "old")
-    store([*new, catalogue.run(broken, *catalogue.pair("deep", 3.5))], "new")
+    store([*old, catalogue.run(*pair("conv"), *pair("deep"))], "old")
+    store([*new, catalogue.run(broken, *pair("deep", 3.5))], "new")
     figures = rows(api.compare("old", "new").to_dicts())
     printed = shell.out("compare", "old", "new")
     return {"json": as_json(shell, "compare", "old", "new"), "figures.csv": figures, "md": printed}

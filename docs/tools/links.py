@@ -55,7 +55,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, page: Any, config: Any, files: Any) -> str:
-    """Rewrite the links of a page that leave docs/. What is no page of the manual is not searched."""
+    """Rewrite the links of a page that leave docs/. Only pages of the manual are searched."""
     if page.file.src_uri in copied() or page.file.src_uri.startswith("machines/"):
         page.meta["search"] = {"exclude": True}
     if page.file.src_uri.startswith("results/"):

@@ -14,7 +14,7 @@ globalThis.fetch = async (address) => {  // the index is read from the folder, n
   const file = String(address).split("?")[0];
   return new Response(await readFile(file.startsWith("file:") ? fileURLToPath(file) : file));
 };
-const code = Buffer.from(await text(bundle, "pagefind.js")).toString("base64");  // a .js file is no module to Node
+const code = Buffer.from(await text(bundle, "pagefind.js")).toString("base64");  // Node takes a .js file for a script
 const search = await import(`data:text/javascript;base64,${code}`);
 const [, config] = (await text(site, "index.html")).match(/"__config" type="application\/json">(.*?)<\/script>/s);
 await search.options({ ...JSON.parse(config).search.options.searchOptions, basePath: `${bundle}/`, baseUrl: "/" });

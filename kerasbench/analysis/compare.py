@@ -71,7 +71,9 @@ class RunComparison:
             return
         why = "; ".join(f"{count(cases, 'case')}: {why}" for why, cases in reasons.items())
         why = why or "no case was measured on both sides"
-        raise Undecided(f"everything is undecided, so this is no pass: {why}; kerasbench versus measures two versions")
+        raise Undecided(
+            f"everything is undecided, so nothing has passed: {why}; kerasbench versus measures two versions"
+        )
 
 
 def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:

@@ -32,6 +32,7 @@ LEAST_IN_PAGES = 0.1  # of a step, in page faults
 # Steps that get longer: the last third of a column's slices beside the first, in an order that chance gives to one in
 # seven thousand (H. B. Mann, "Nonparametric tests against trend", 1945). None of 1,255 trials in results/ does both.
 GROWN, TREND, LEAST_SLICES = 1.35, 3.8, 6
+MOST_POINTS = 60  # of a trend: what a soak measures for minutes is taken together
 IN_ORDER = 0.9  # of so few slices that not even the best order is as rare as that
 LONGER_MEAN = 1.6  # times the median of a column's slices; of these trials none has more than 1.53
 LATE = 0.5  # of all steps' time; what ends of epochs take beyond their fixed cost
@@ -148,12 +149,15 @@ def growth(units_ns: Sequence[float]) -> float:
     """Return how many times as long the last third of slices is as the first; 1 unless they get longer in order."""
     if len(units_ns) < LEAST_SLICES:
         return 1.0
-    third = len(units_ns) // 3
-    pairs = list(combinations(units_ns, 2))
-    order = sum((later > earlier) - (later < earlier) for earlier, later in pairs) / len(pairs)  # Kendall's tau
-    times = statistics.median(units_ns[-third:]) / statistics.median(units_ns[:third])
-    size = len(units_ns)
-    by_chance = math.sqrt(2 * (2 * size + 5) / (9 * size * (size - 1)))  # the standard error of tau without a trend
+    together = math.ceil(len(units_ns) / MOST_POINTS)
+    points = [statistics.median(units_ns[start : start + together]) for start in range(0, len(units_ns), together)]
+    size, third = len(points), len(points) // 3
+    pairs = size * (size - 1) / 2
+    order = sum((later > earlier) - (later < earlier) for earlier, later in combinations(points, 2)) / pairs  # tau
+    times = statistics.median(points[-third:]) / statistics.median(points[:third])
+    by_chance = math.sqrt(
+        2 * (2 * size + 5) / (9 * size * (size - 1))
+    )  # the standard error of Kendall's tau without a trend
     return times if order >= min(IN_ORDER, TREND * by_chance) else 1.0
 
 

@@ -130,9 +130,9 @@ class ByPurpose(click.Command):
             own = args[args.index(OWN) + 1 :] if OWN in args else []
             ctx.params["script_arguments"] = own
             options = {name for parameter in self.get_params(ctx) for name in parameter.opts}
-            if taken := [word for word in own if word.partition("=")[0] in options]:
+            if strays := [word for word in own if word.partition("=")[0] in options]:
                 complain(
-                    f"note: {', '.join(taken)} behind -- goes to the script; an option of kerasbench stands before --"
+                    f"note: {', '.join(strays)} behind -- goes to the script; an option of kerasbench stands before --"
                 )
             args = args[: len(args) - len(own)]
         return super().parse_args(ctx, args)

@@ -120,7 +120,7 @@ INTERPRETER = "Python that creates the environment. Default: the one that runs k
     Option("--with REQUIREMENT", ENVIRONMENTS, EXTRA, "extra", multiple=True),
     Option("--runtime NAME", ENVIRONMENTS, RUNTIME, "names", multiple=True),
     Option("--cuda", ENVIRONMENTS, "Install CUDA builds. Default: if there is an NVIDIA GPU."),
-    Option("--cpu", ENVIRONMENTS, "Install CPU builds. Default: if there is no NVIDIA GPU."),
+    Option("--cpu", ENVIRONMENTS, "Install CPU builds. Default: without an NVIDIA GPU."),
     Option("--interpreter PATH", ENVIRONMENTS, INTERPRETER, default=sys.executable),
     Option(
         "--constraint FILE",

@@ -51,7 +51,7 @@ class ModelConfig:
     trust: bool = False  # load what may run code of its own
     rows: str = ""  # a file with its rows
     samples: int = 0  # of these rows
-    script: ScriptConfig | None = None  # None: it is no script
+    script: ScriptConfig | None = None  # None: a scenario file, a saved model, or one by its name
 
     @property
     def workload(self) -> str:

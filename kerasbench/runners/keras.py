@@ -191,7 +191,8 @@ class KerasRunner(WithKeras):
         # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
         # Keras compiles no model of which a layer says that it cannot be.
         can_jit = all(layer.supports_jit for layer in self.layers)
-        model.jit_compile = can_jit and self.backend.jit_default(self.request.device)
+        default = model.jit_compile if feed.is_of_script else self.backend.jit_default(self.request.device)
+        model.jit_compile = bool(can_jit and default)
         self.adjust(model)
         self.jit, self.steps_per_execution = bool(model.jit_compile), model.steps_per_execution
         self._require_executions()

@@ -56,13 +56,11 @@ def stream_of(source: Any, steps_per_epoch: int | None) -> Stream:
 
 def _length(source: Any) -> int | None:
     """Return how many batches an epoch has, where the stream says so."""
-    if hasattr(source, "num_batches") and not callable(source.num_batches):  # of a PyDataset, which may be endless
-        return source.num_batches and int(source.num_batches)
-    try:
-        length = len(source)
-    except (TypeError, NotImplementedError):  # TensorFlow raises TypeError for an endless one and an unknown one
+    try:  # a PyDataset may be endless, and TensorFlow raises TypeError for an endless data set and an unknown length
+        length = source.num_batches if hasattr(source, "max_queue_size") else len(source)
+    except (TypeError, NotImplementedError):
         return None
-    return length or None
+    return int(length) if length else None
 
 
 def _queue(source: Any) -> int:
@@ -74,21 +72,18 @@ def _queue(source: Any) -> int:
     return put_by(source)
 
 
-def first_batches(stream: Stream) -> tuple[list[tuple[Any, ...]], Stream]:
-    """Return a stream's first batches as NumPy arrays, and the stream from its beginning where it can be begun again.
-
-    Of a generator these batches are gone.
-    """
+def first_batches(stream: Stream) -> list[tuple[Any, ...]]:
+    """Return a stream's first batches as NumPy arrays. Of a generator these are gone."""
     source = stream.source
     if hasattr(source, "max_queue_size"):
         count = min(BATCHES, stream.steps or BATCHES)
         batches: Iterator[Any] = (source[index] for index in range(count))
     else:
         batches = itertools.islice(iter(source), BATCHES)
-    taken = [tuple(mapped(as_array, part) for part in _parts(batch)) for batch in batches]
-    if not taken:
+    arrays = [tuple(mapped(as_array, part) for part in _parts(batch)) for batch in batches]
+    if not arrays:
         raise ScenarioError(f"{stream.kind} gave fit() no batch")
-    return taken, stream
+    return arrays
 
 
 def _parts(batch: Any) -> tuple[Any, ...]:
@@ -109,14 +104,14 @@ def as_array(value: Any) -> Any:
 
 def digest(batches: list[tuple[Any, ...]]) -> str:
     """Return a hash of batches: two processes that have the same one train on the same."""
-    made = hashlib.sha256()
+    content = hashlib.sha256()
     for batch in batches[:COMPARED]:
         for place, array in leaves(batch):
-            made.update(f"{place} {array.dtype} {array.shape}\0".encode())
-            made.update(
+            content.update(f"{place} {array.dtype} {array.shape}\0".encode())
+            content.update(
                 str(array.tolist()).encode() if array.dtype.kind == "O" else np.ascontiguousarray(array).tobytes()
             )
-    return made.hexdigest()[:16]
+    return content.hexdigest()[:16]
 
 
 def _together(batches: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
@@ -149,34 +144,26 @@ def feed_of(arguments: Mapping[str, Any], name: str) -> Feed:
     if is_stream(arguments["x"]):
         return _streamed(arguments, name)
     rows = Rows(*(mapped(as_array, _whole(arguments[part])) for part in ("x", "y", "sample_weight")))
-    held = _held_back(arguments, rows)
+    validation = _validation(arguments, rows)
     if isinstance(arguments["validation_split"], float) and 0 < arguments["validation_split"] < 1:
         kept = int(len(rows) * (1 - arguments["validation_split"]))  # Keras holds back the last ones
-        rows, held = rows[:kept], rows[kept:]
+        rows, validation = rows[:kept], rows[kept:]
     batch = min(arguments["batch_size"] or DEFAULT_BATCH, len(rows))
     if steps := arguments["steps_per_epoch"]:
         rows = rows[: steps * batch]
     workload = Workload(
-        name=name, train=len(rows), batch=batch, epochs=max(1, arguments["epochs"]), validation=len(held)
+        name=name, train=len(rows), batch=batch, epochs=max(1, arguments["epochs"]), validation=len(validation)
     )
+    few = rows[: COMPARED * batch]
     return Feed(
         workload,
         rows,
-        held,
+        validation,
         rows[:0],
         arguments["class_weight"],
         shuffle=bool(arguments["shuffle"]),
-        digest=digest([(rows.x, rows.y, rows.weights)]) if _is_small(rows) else digest(_leading(rows, batch)),
+        digest=digest([(few.x, few.y, few.weights)]),
     )
-
-
-def _leading(rows: Rows, batch: int) -> list[tuple[Any, ...]]:
-    few = rows[: COMPARED * batch]
-    return [(few.x, few.y, few.weights)]
-
-
-def _is_small(rows: Rows) -> bool:
-    return len(rows) * rows.row_bytes <= 1 << 26
 
 
 def _whole(part: Any) -> Any:
@@ -186,7 +173,7 @@ def _whole(part: Any) -> Any:
     return part
 
 
-def _held_back(arguments: Mapping[str, Any], rows: Rows) -> Rows:
+def _validation(arguments: Mapping[str, Any], rows: Rows) -> Rows:
     data = arguments["validation_data"]
     if isinstance(data, tuple | list) and data and not is_stream(data[0]):
         return Rows(*(mapped(as_array, _whole(part)) for part in data[:3]))
@@ -195,7 +182,7 @@ def _held_back(arguments: Mapping[str, Any], rows: Rows) -> Rows:
 
 def _streamed(arguments: Mapping[str, Any], name: str) -> Feed:
     stream = stream_of(arguments["x"], arguments["steps_per_epoch"])
-    batches, stream = first_batches(stream)
+    batches = first_batches(stream)
     alike = _together(batches)
     rows = _joined(alike)
     batch = len(rows) // len(alike)
@@ -203,7 +190,7 @@ def _streamed(arguments: Mapping[str, Any], name: str) -> Feed:
     if isinstance(stream.source, types.GeneratorType):
         steps = arguments["steps_per_epoch"] or UNKNOWN_STEPS
     workload = Workload(name=name, train=steps * batch, batch=batch, epochs=max(1, arguments["epochs"]))
-    given = {key: arguments[key] for key in ("steps_per_epoch", "class_weight") if arguments[key] is not None}
+    others = {key: arguments[key] for key in ("steps_per_epoch", "class_weight") if arguments[key] is not None}
     return Feed(
         workload,
         rows,
@@ -212,7 +199,7 @@ def _streamed(arguments: Mapping[str, Any], name: str) -> Feed:
         arguments["class_weight"],
         shuffle=bool(arguments["shuffle"]),
         digest=digest(batches),
-        stream={"x": stream.source, **given},
+        stream={"x": stream.source, **others},
         queue=stream.queue,
         kind=stream.kind,
     )

@@ -139,11 +139,11 @@ def _hook_fit(keras: Any, config: ScriptConfig, counts: dict[str, int], then: Ca
     original, pid = keras.Model.fit, os.getpid()
     signature = inspect.signature(original)
 
-    def fit(model: Any, *given: Any, **named: Any) -> Any:  # noqa: RET503, of the last way there is no return
+    def fit(model: Any, *positional: Any, **named: Any) -> Any:  # noqa: RET503, of the last way there is no return
         if os.getpid() != pid:  # a process that the script has started
-            return original(model, *given, **named)
+            return original(model, *positional, **named)
         counts["fit"] += 1
-        bound = signature.bind(model, *given, **named)
+        bound = signature.bind(model, *positional, **named)
         bound.apply_defaults()
         _, *names = signature.parameters
         arguments = {name: bound.arguments[name] for name in names}
@@ -173,9 +173,9 @@ def _noting_calls(keras: Any, counts: dict[str, int]) -> Iterator[None]:
     originals = {name: getattr(keras.Model, name) for name in LOOPS}
 
     def counting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(model: Any, *given: Any, **named: Any) -> Any:
+        def call(model: Any, *positional: Any, **named: Any) -> Any:
             counts[name] += 1
-            return method(model, *given, **named)
+            return method(model, *positional, **named)
 
         return call
 
@@ -254,9 +254,9 @@ def _tail_of_stderr() -> Iterator[_Tail]:
 def _refuse_exit(file: Path, config: ScriptConfig, error: SystemExit, printed: list[str]) -> NoReturn:
     if error.code in (None, 0):
         raise ScriptError(f"{file.name}{_place(error, file)} ends before it calls fit()") from error
-    said = "; ".join(printed) if isinstance(error.code, int) else str(error.code)
+    message = "; ".join(printed) if isinstance(error.code, int) else str(error.code)
     words = f" with the arguments {' '.join(config.arguments)}" if config.arguments else ""
-    cause = f"{file.name}{_place(error, file)} leaves{words} before it calls fit(): {said or f'exit {error.code}'}"
+    cause = f"{file.name}{_place(error, file)} leaves{words} before it calls fit(): {message or f'exit {error.code}'}"
     raise ScriptError(cause, "give the script's own arguments behind --: kerasbench train.py -- --epochs 3") from error
 
 

@@ -79,13 +79,13 @@ def test_how_a_case_is_judged(old: list[Run], new: list[Run], ratio: float, verd
     assert why == TOO_FEW or contrast.ratio.trials == change.old.trials == change.new.trials == 3
     assert found.regressions == [TORCH] * (verdict is Verdict.SLOWER)
     undecided = {None: why, Verdict.INCONCLUSIVE: "undecided"}.get(verdict)
-    said = re.escape(f"everything is undecided, so this is no pass: 1 case: {undecided}")
+    said = re.escape(f"everything is undecided, so nothing has passed: 1 case: {undecided}")
     with pytest.raises(Undecided, match=said) if undecided else nullcontext():
         found.require_decided()
 
 
 def test_where_no_case_is_on_both_sides_that_is_no_pass_unless_one_fails_now() -> None:
-    with pytest.raises(Undecided, match="so this is no pass: no case was measured on both sides"):
+    with pytest.raises(Undecided, match="so nothing has passed: no case was measured on both sides"):
         compare(OLD_RUNS, side(2.5, first=2, name="conv")).require_decided()
     found = compare(OLD_RUNS, [FAILING])
     found.require_decided()

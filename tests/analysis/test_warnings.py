@@ -13,6 +13,7 @@ from kerasbench.analysis.warnings import growth
         ([20, 22, 21, 23, 24, 25, 24, 27, 26, 28, 31, 29], 1.33),  # of twelve, some may be
         ([10, 14, 10, 13, 10, 14, 10, 13, 14, 13, 14, 14], 1.0),
         ([15, 14, 13, 12, 11, 10], 1.0),
+        ([10 + slice_ / 1_000 for slice_ in range(9_000)], 1.52),  # of a soak
         ([10, 11, 12, 13, 14], 1.0),  # too few
     ],
 )

@@ -162,7 +162,7 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
 )
 def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
     assert measuring.gated(Versions([of_versions(*trials)]), 0) == code
-    with pytest.raises(Undecided, match="everything is undecided, so this is no pass"):
+    with pytest.raises(Undecided, match="everything is undecided, so nothing has passed"):
         measuring.gated(Versions([of_versions(*failing(OLD, NEW))]), 1)
 
 

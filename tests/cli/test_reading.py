@@ -40,7 +40,9 @@ def test_where_nothing_was_judged_it_does_not_pass_and_says_why(shell: Shell) ->
     stored(Path("new"), 3.0, 3.01, 2.99, started="2026-01-02T09:00:00Z")
     code, out, err = shell("compare", "old", "new", "--fail-on", "regression")
     assert (code, out, err.count("\n")) == (1, shell.out("compare", "old", "new"), 1)
-    assert err.startswith("kerasbench: everything is undecided, so this is no pass: 1 case: a verdict needs three runs")
+    assert err.startswith(
+        "kerasbench: everything is undecided, so nothing has passed: 1 case: a verdict needs three runs"
+    )
 
 
 def test_more_than_two_stand_side_by_side_under_their_places(shell: Shell) -> None:

@@ -65,6 +65,22 @@ def test_one_layer_that_cannot_be_compiled_keeps_the_model_from_it() -> None:
     assert not built(scenario(made(True, True)), device=CUDA).jit  # torch compiles nothing unless it is asked to
 
 
+class CalledModel(SimpleNamespace):
+    def call(self, x: Any) -> Any:
+        return x
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_a_script_is_compiled_as_its_own_compile_says(compiles: bool) -> None:
+    """JAX compiles by default."""
+    feed = dataclasses.replace(FEED, digest="of a script")
+    request = TrialRequest("mine", "mine.py", "", "default", "jax", CPU, 0, "synthetic", Protocol())
+    runner = KerasRunner(backends.get("jax"), request)
+    runner.keras = SimpleNamespace(Model=SimpleNamespace(call=None))
+    runner.build(scenario(CalledModel(**vars(made(True, jit_compile=compiles)))), feed)
+    assert runner.jit is compiles and runner.predicts
+
+
 class Refuses(SimpleNamespace):
     """As Keras does where tensorflow-metal is installed: its setter warns, and compiles nothing."""
 

@@ -106,7 +106,7 @@ def require_decided(comparisons: Sequence[Versus]) -> None:
     decided = any(contrast.verdict is not Verdict.INCONCLUSIVE for contrast in contrasts)
     if not decided and not any(comparison.broken for comparison in comparisons):
         why = f"{numbers}, all undecided" if contrasts else "nothing was measured with both base and head"
-        raise Undecided(f"everything is undecided, so this is no pass: {why}")
+        raise Undecided(f"everything is undecided, so nothing has passed: {why}")
 
 
 @derived
