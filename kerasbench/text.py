@@ -94,9 +94,9 @@ def one_line(text: str) -> str:
 
 def columns_of(stream: TextIO) -> int:
     """Return how many columns a line on it may have."""
-    asked = whole_number(os.environ.get("COLUMNS", ""))
-    if asked:
-        return asked
+    columns = whole_number(os.environ.get("COLUMNS", ""))
+    if columns:
+        return columns
     with suppress(OSError, ValueError, AttributeError):  # a pipe, a notebook's stream
         return os.get_terminal_size(stream.fileno()).columns or PIPE_COLUMNS
     return PIPE_COLUMNS

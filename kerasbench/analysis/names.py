@@ -14,7 +14,7 @@ DEVICES = {CPU: "CPU", GPU: "GPU"}
 
 def names(columns: Iterable[Column]) -> dict[Column, str]:
     """Return how sentences call each configuration: ``JAX``, ``PyTorch on the GPU`` if there are several devices."""
-    unique, called = list(columns), {}
+    unique, by_column = list(columns), {}
     for column in unique:
         name = SPELLED.get(column.backend, column.backend)
         if column.options.environment:
@@ -23,10 +23,10 @@ def names(columns: Iterable[Column]) -> dict[Column, str]:
             kind, _, index = column.device.partition(":")
             kind = DEVICES.get(kind, kind)
             name += f" on {kind} {index}" if index else f" on the {kind}"
-        said = [variant.said(value, column.backend) for variant, value in variants.chosen(column.options)]
-        said += ["measured again"] if column.options.control else []
-        called[column] = f"{name} ({', '.join(said)})" if said else name
-    return called
+        choices = [variant.said(value, column.backend) for variant, value in variants.chosen(column.options)]
+        choices += ["measured again"] if column.options.control else []
+        by_column[column] = f"{name} ({', '.join(choices)})" if choices else name
+    return by_column
 
 
 def name_of(column: Column) -> str:

@@ -56,8 +56,8 @@ def programs_in(rows: Iterable[Row]) -> list[str]:
         for row, trial in trials
         if trial.surroundings is not None and any(signal.name == WarningKind.OTHERS for signal in trial.noise)
     }
-    named = Counter(name for names in blocks.values() for name in names)
-    return [name for name, _ in named.most_common(MOST_PROGRAMS)]
+    counts = Counter(name for names in blocks.values() for name in names)
+    return [name for name, _ in counts.most_common(MOST_PROGRAMS)]
 
 
 def concerns(summary: Summary) -> list[Concern]:

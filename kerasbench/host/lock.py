@@ -69,7 +69,7 @@ def _ticket(file: Path) -> Iterator[Path]:
 def _waiting(file: Path, ticket: Path) -> list[str]:
     """Return the runs that drew their tickets before this one, and still wait, first come first."""
     earlier = sorted(other for other in file.parent.glob(f"{file.stem}.*{TICKET}") if other.name < ticket.name)
-    return [said for other in earlier if (said := _process(other, is_running=True))]
+    return [process for other in earlier if (process := _process(other, is_running=True))]
 
 
 def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | None, ticket: Path | None) -> None:
@@ -91,9 +91,9 @@ def _acquire(lock: BaseFileLock, file: Path, on_wait: Callable[[str], None] | No
             advice = "wait until it ends (--wait does that for you), or stop it"
             raise MachineBusy(f"another kerasbench run is measuring on this machine ({holder}); {advice}")
         before = f"; waiting before this run: {len(first)}" if first else ""
-        if (said := f"{holder}{before}") != announced:
-            on_wait(f"waiting for another kerasbench run on this machine ({said}); Ctrl-C stops waiting")
-            announced = said
+        if (holders := f"{holder}{before}") != announced:
+            on_wait(f"waiting for another kerasbench run on this machine ({holders}); Ctrl-C stops waiting")
+            announced = holders
         time.sleep(RETRY_S)
 
 

@@ -191,9 +191,9 @@ def require_possible(
     refusals: dict[Options, list[Failure | None]] = {}
     for environment in environments:
         for case in _crossed(config, scenarios, environment, choices.devices(config, devices), processors, choices):
-            asked = case.options.but(environment=None)
-            if asked in config.options and not choices.leaves_out(config, case):
-                refusals.setdefault(asked, []).append(unsupported(case, config, processors, choices))
+            chosen = case.options.but(environment=None)
+            if chosen in config.options and not choices.leaves_out(config, case):
+                refusals.setdefault(chosen, []).append(unsupported(case, config, processors, choices))
     for options, failures in refusals.items():
         causes = dict.fromkeys(f"{failure.cause}: {failure.remedy}" for failure in failures if failure)
         if None not in failures:

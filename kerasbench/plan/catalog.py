@@ -287,8 +287,8 @@ def describe(
             if bare and answer.code is Code.UNAVAILABLE:
                 raise BackendNeeded
             lines = answer.detail.splitlines()[-LAST_LINES:] if answer.code is Code.ERROR else []
-            said = "\n".join([f"{answer.cause}; {answer.remedy}", *lines])
-            raise UnusableScenario(f"{', '.join(map(str, left))} cannot be used: {said}")
+            message = "\n".join([f"{answer.cause}; {answer.remedy}", *lines])
+            raise UnusableScenario(f"{', '.join(map(str, left))} cannot be used: {message}")
         known |= zip(left, answer, strict=True)
         for file in caches.keys() & left:
             _write_cached(caches[file], known[file])

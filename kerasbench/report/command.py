@@ -31,17 +31,17 @@ def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> s
     return shlex.join([*words, *config.model_config.script_words])
 
 
-def call(typed: str, config: RunConfig, asked: type[Settings]) -> str:
-    """Return what Python calls in place of a command, whose options are those that are ``asked``.
+def call(typed: str, config: RunConfig, settings: type[Settings]) -> str:
+    """Return what Python calls in place of a command, whose options these ``settings`` have.
 
     A model object has no file that outlasts its run.
     """
     _, *words = shlex.split(typed)
-    declared = [field for field in fields(asked) if "option" in field.metadata]
+    declared = [field for field in fields(settings) if "option" in field.metadata]
     options = {field.metadata["option"].flag: (field.name, str(field.type)) for field in declared}
     options |= {variant.option.flag: (variant.name, "") for variant in variants.ALL if variant.option}
     function = RUN if words[0].startswith("-") else words.pop(0)
-    given = ["model", *(["data=(x, y)"] if config.model_config.rows else [])]
+    arguments = ["model", *(["data=(x, y)"] if config.model_config.rows else [])]
     while words:
         flag = words.pop(0)
         if flag not in options or live.is_of_model(flag):
@@ -49,8 +49,8 @@ def call(typed: str, config: RunConfig, asked: type[Settings]) -> str:
         name, kind = options[flag]
         value = words.pop(0) if words and not words[0].startswith("--") else None
         if name != "scenarios":
-            given.append(f"{name}={_value(value, kind)}")
-    return f"kerasbench.{function}({', '.join(given)})"
+            arguments.append(f"{name}={_value(value, kind)}")
+    return f"kerasbench.{function}({', '.join(arguments)})"
 
 
 def _value(word: str | None, kind: str) -> str:

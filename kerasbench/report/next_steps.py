@@ -22,13 +22,13 @@ PURPOSES = {FASTEST: "For the fastest settings", EXPLAIN: "For what makes a step
 def not_compared(findings: Findings) -> Words:
     """Return which backends the run has not compared, and why; empty where it has all, or compares something else."""
     record = findings.record
-    measured, asked = {trial.backend for trial in record.trials}, record.config.backends
+    measured, wanted = {trial.backend for trial in record.trials}, record.config.backends
     missing = [name for name in SPELLED if name not in measured]
     is_comparison = findings.is_ranked or findings.mode == FASTEST
-    if not missing or not measured or not is_comparison or isinstance(record, Merged) or len(asked) == 1:
+    if not missing or not measured or not is_comparison or isinstance(record, Merged) or len(wanted) == 1:
         return ""
     who = listed([SPELLED[name] for name in missing])
-    if asked:
+    if wanted:
         return f"Not compared: {who} (left out by --backend)."
     return [f"Not compared: {who} (not installed). Type ", Typed("kerasbench doctor"), ": it says how to install it."]
 

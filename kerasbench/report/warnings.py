@@ -29,8 +29,8 @@ Caution = tuple[list[Inline], Sequence[Case]]  # one kind of warning, and the ca
 def cautions(findings: Findings) -> tuple[list[Words], Marks]:
     """Return all warnings by how much they matter, those numbered that are about cases of a table."""
     kinds = grouped((concern.what, concern) for concern in findings.concerns)
-    said = kinds.keys() - {*IN_DATA_ALONE, *OF_OTHERS}
-    of_kinds = (_caution(kind, kinds[kind], findings) for kind in WarningKind if kind in said)
+    alone = kinds.keys() - {*IN_DATA_ALONE, *OF_OTHERS}
+    of_kinds = (_caution(kind, kinds[kind], findings) for kind in WarningKind if kind in alone)
     lines: list[Words] = []
     marks: Marks = {}
     number = 0
@@ -82,8 +82,8 @@ def _untrained(findings: Findings) -> Iterator[Caution]:
     }
     if reasons:
         many = f" ({len(reasons) - MOST_PLACES} more in the data)" if len(reasons) > MOST_PLACES else ""
-        said = "; ".join(f"{name}: {reason}" for name, reason in [*reasons.items()][:MOST_PLACES])
-        yield ([Strong("Predictions alone were measured."), f" {said}{many}."], [])
+        places = "; ".join(f"{name}: {reason}" for name, reason in [*reasons.items()][:MOST_PLACES])
+        yield ([Strong("Predictions alone were measured."), f" {places}{many}."], [])
 
 
 def _other_programs(findings: Findings, kinds: Mapping[WarningKind, Sequence[Concern]]) -> Iterator[Caution]:

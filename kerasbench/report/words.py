@@ -73,15 +73,15 @@ def times(ratio: Estimate) -> str:
 
 def as_long(ratio: Estimate, other: str = "") -> str:
     """Return ``2.0× (1.9–2.1) as long``, below 1× with the other way round: ``…, about 8 times as fast``."""
-    said = f"{times(ratio)} as long" + (f" as {other}" if other else "")
+    phrase = f"{times(ratio)} as long" + (f" as {other}" if other else "")
     is_shorter = ratio.high is None or ratio.high < 1
     inverse = 1 / ratio.value
     if not is_shorter or inverse < LEAST_FASTER:
-        return said
+        return phrase
     return (
-        f"{said}, about {inverse:.0f} times as fast"
+        f"{phrase}, about {inverse:.0f} times as fast"
         if inverse >= WHOLE_FASTER
-        else f"{said}, about {inverse:.2g} times as fast"
+        else f"{phrase}, about {inverse:.2g} times as fast"
     )
 
 

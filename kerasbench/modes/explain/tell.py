@@ -213,12 +213,12 @@ class Tells(Teller):
             why = doubt(breakdown)
             for amount, share in parts_of(breakdown).values():
                 took = f"{three_digits(amount.value)} ms"
-                said = "undecided" if why else percent(share)
+                part = "undecided" if why else percent(share)
                 if breakdown.disturbance:
-                    said = f"{percent(share)}, disturbed"
+                    part = f"{percent(share)}, disturbed"
                 if amount.low is not None and amount.high is not None:
                     took += f", {three_digits(max(0.0, amount.low))}–{three_digits(amount.high)}"
-                cells.append(Cell(f"{said} ({took})", share) if share else Cell("too small to measure"))
+                cells.append(Cell(f"{part} ({took})", share) if share else Cell("too small to measure"))
             rows.append(cells)
         headers = ["workload", "configuration", "an epoch", *PIECE_COLOURS]
         notes: list[Words] = [

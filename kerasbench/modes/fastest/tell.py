@@ -198,14 +198,14 @@ class Tells(Teller):
         return [] if most == MOST_ROUNDS else ["--rounds", str(most)]
 
     def title(self, findings: Findings) -> str:
-        known = races(findings)
-        return sentence(known[0]).rstrip(".") if len(known) == 1 else "; ".join(map(_title, known))
+        every = races(findings)
+        return sentence(every[0]).rstrip(".") if len(every) == 1 else "; ".join(map(_title, every))
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        known = races(findings)
-        for index, race in enumerate(known):
+        every = races(findings)
+        for index, race in enumerate(every):
             section = _section(race, sentence(race) if index else "")  # the first stands below the title of the page
-            more = [sentence(race)] if len(known) > 1 and not index else []
+            more = [sentence(race)] if len(every) > 1 and not index else []
             yield section._replace(intro=[*more, *section.intro])
 
     def details(self, findings: Findings) -> Iterator[Section]:
