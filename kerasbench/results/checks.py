@@ -146,7 +146,9 @@ def _needed(measured: Measurement) -> Iterator[Sized]:
     else:
         yield training.slices
         if training.parts is not None:
-            yield from (training.epochs, training.parts.arrays, training.parts.ready, training.parts.bare)
+            yield from (training.parts.arrays, training.parts.ready, training.parts.bare)
+            if not training.streamed:
+                yield training.epochs
     if throughput is not None:
         yield throughput.passes_ns
     if published is not None:

@@ -210,9 +210,8 @@ def resized(feed: Feed, size: Size) -> Feed:
     if size == Size():
         return feed
     if feed.stream is not None or size.batch is None:
-        raise ScenarioError(
-            f"the script feeds its model by {feed.kind}, so its batch is its own: sweep one that gives arrays"
-        )
+        cause = f"the script feeds its model by {feed.kind}, so its batch is its own"
+        raise ScenarioError(cause, "take a script that gives arrays to fit()")
     rows = feed.train.repeated(size.batch * steps_at(size.batch, feed.train.row_bytes))
     workload = dataclasses.replace(
         feed.workload, train=len(rows), batch=size.batch, predict_batch=size.batch, validation=0

@@ -46,7 +46,7 @@ class Plans(Planner):
             for asked in config.options:
                 if "jit" not in asked and other_jit is not None:
                     options.append(asked.but(jit=other_jit))
-                if "batch" not in asked:
+                if "batch" not in asked and not selected.workload.streams:  # which makes its batches itself
                     options.append(asked.but(batch=LARGER_BATCH * selected.workload.batch))
         return list(dict.fromkeys(options))
 

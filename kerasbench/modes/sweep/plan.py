@@ -41,6 +41,11 @@ class Plans(Planner):
                 f"a sweep measures one workload, and this names {len(scenarios)}: {names}; name one of them"
             )
         for selected in scenarios:
+            if selected.workload.streams and any("batch" in asked for asked in config.options):
+                raise UsageError(
+                    f"{selected.label} is given a stream, whose batches are its own: --batch-size takes a script that "
+                    "gives arrays to fit()"
+                )
             if not selected.entry.description.scalable and any("width" in asked for asked in config.options):
                 raise UsageError(
                     f"{selected.label} has no --width: its hidden layers cannot be scaled; docs/your-model.md shows "
