@@ -303,6 +303,13 @@ def test_what_is_not_trained_has_other_things(store: Store) -> None:
             load(edited(store, {f"{MEASURED}/{name}": nothing}, measured))
 
 
+def test_a_stream_has_parts_of_a_step_and_no_short_epochs(store: Store) -> None:
+    without = {f"{TRAINING}/epochs": NO_SLICES, f"{TRAINING}/parts": PARTS}
+    with pytest.raises(ResultsError, match="a list is empty"):
+        load(edited(store, without))
+    assert load(edited(store, without | {f"{TRAINING}/streamed": True})).trials[0].measurement is not None
+
+
 @pytest.mark.parametrize("more", [{}, {f"{MEASURED}/prediction": []}])  # a race for predictions, and a later trial
 def test_a_trial_may_have_left_out_short_epochs(store: Store, more: Edits) -> None:
     measured = made.known(load(edited(store, {f"{TRAINING}/epochs": NO_SLICES} | more)).trials[0].measurement)

@@ -219,6 +219,8 @@ class Tells(Teller):
                 if amount.low is not None and amount.high is not None:
                     took += f", {three_digits(max(0.0, amount.low))}–{three_digits(amount.high)}"
                 cells.append(Cell(f"{part} ({took})", share) if share else Cell("too small to measure"))
+            if breakdown.row.workload.streams:
+                cells[-1] = Cell("not measured")
             rows.append(cells)
         headers = ["workload", "configuration", "an epoch", *PIECE_COLOURS]
         notes: list[Words] = [
@@ -227,6 +229,8 @@ class Tells(Teller):
             "Input pipeline: the extra time of a batch from arrays. Fixed cost: what each epoch costs once, validation "
             "included."
         ]
+        if any(breakdown.row.workload.streams for breakdown in known):
+            notes.append("Where a script gives a stream: how much longer a batch from it takes than one from memory.")
         called = names(findings.summary.columns)
         lines = [line for breakdown in known for line in _advice(breakdown, called)]
         chart = _chart([breakdown for breakdown in known if not doubt(breakdown)], self.title(findings))

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from kerasbench import variants
@@ -28,6 +30,12 @@ LONG, SHORT = of_steps(MIN_STEPS_FOR_SLICES), of_steps(MIN_STEPS_FOR_SLICES - 1,
 
 def planned(*scenarios: Selected) -> Plan:
     return cases.make(CONFIG, scenarios, PROBES, made.MACHINE, (), Plans())
+
+
+def test_a_script_that_gives_a_stream_has_no_larger_batch() -> None:
+    streamed = replace(LONG, workload=replace(LONG.workload, streams=True))
+    assert any("batch" in case.options for case in planned(LONG).cases)
+    assert not any("batch" in case.options for case in planned(streamed).cases)
 
 
 def test_parts_are_measured_of_what_was_asked_for_beside_rivals_that_might_help() -> None:

@@ -61,6 +61,9 @@ def test_a_sweep_is_of_one_workload_and_by_widths_of_one_that_scales() -> None:
     with pytest.raises(UsageError, match=r"names 2: dense\.py/a, dense\.py/b; name one of them"):
         Plans().require(RunConfig(), [made.selected(workload_name=name) for name in ("a", "b")])
     Plans().require(RunConfig(options=[Options(batch=8)]), [made.selected()])
+    script = replace(made.selected(), workload=replace(made.selected().workload, streams=True))
+    with pytest.raises(UsageError, match="dense is given a stream, whose batches are its own"):
+        Plans().require(RunConfig(options=[Options(batch=8)]), [script])
     with pytest.raises(UsageError, match="dense has no --width"):
         Plans().require(RunConfig(options=[Options(batch=8), Options(width=2.0)]), [made.selected()])
 
