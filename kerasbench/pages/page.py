@@ -45,7 +45,7 @@ def whole(findings: Findings) -> Page:
 def _scripts(findings: Findings) -> list[Words]:
     """Return what was measured of each script, which nobody can look up in a list of scenarios."""
     described = [scenario.description for scenario in findings.record.scenarios]
-    return [blanked(description.text) for description in described if description.script]
+    return [blanked(description.text) for description in described if description.script and description.text]
 
 
 def machine(findings: Findings) -> Section:
