@@ -63,7 +63,7 @@ def test_a_page_of_the_manual_that_a_page_of_results_names_is_a_link_on_the_site
         ("[a](../CHANGELOG.md#added)", None, "[a](CHANGELOG.md#added)", []),
         ("![a](../results/README.md)", "https://host/x", "![a](results/README.md)", []),
         ("[loops](../kerasbench/native)", None, "loops (`kerasbench/native`)", []),
-        ("[`benchmarks`](../benchmarks/)", None, "`benchmarks`", []),
+        ("[`validation`](../validation/)", None, "`validation`", []),
         ("[loops](../kerasbench/native)", "https://host/x/", "[loops](https://host/x/blob/main/kerasbench/native)", []),
         ("[a](how-it-works.md#words)", None, "[a](how-it-works.md#words)", []),
         ("[a](../nowhere.md)", None, None, ["nowhere.md"]),

@@ -1,4 +1,4 @@
-"""What the quick commands do not load. Durations are benchmarks/startup.py's."""
+"""What the quick commands do not load. Durations are validation/startup.py's."""
 
 import sys
 from pathlib import Path

@@ -43,7 +43,7 @@ SAY = {
     "GPUs of": ("cards of",),
 }
 RETIRED = {phrase: instead for instead, phrases in SAY.items() for phrase in phrases}
-DOCUMENTS = ("*.md", "docs/**/*.md", "docs/*.ipynb", "results/*.md", "benchmarks/**/*.md", ".github/**/*.yml")
+DOCUMENTS = ("*.md", "docs/**/*.md", "docs/*.ipynb", "results/*.md", "validation/**/*.md", ".github/**/*.yml")
 KEYS = re.compile(
     r"[a-z]+(?:_[a-z]+)*|\s*(?:[A-Z]\w+\.\w+\s+)+"
 )  # of result files, which stay until the schema changes

@@ -2,13 +2,13 @@
 
 The process is the unit of replication. A case's value is the geometric mean of its trials' values, its interval
 Student's t on their logarithms: pooling the slices of all trials would cover 43-55 % where 95 % is promised
-(found by simulation; benchmarks/studies/intervals.md has that of the interval used here).
+(found by simulation; validation/studies/intervals.md has that of the interval used here).
 
 After three blocks a ratio's own variance is hardly known: Student's t with two degrees of freedom needs 4.3 standard
 errors. But the ratios of a run are scattered by one machine, so their variances are draws from one distribution
 (``Prior``), and each can borrow from the others what its own few blocks do not know: G. K. Smyth, "Linear models and
 empirical Bayes methods for assessing differential expression in microarray experiments", Statistical Applications in
-Genetics and Molecular Biology 3(1), 2004. benchmarks/moderated.py shows by simulation what these intervals cover.
+Genetics and Molecular Biology 3(1), 2004. validation/moderated.py shows by simulation what these intervals cover.
 """
 
 import math

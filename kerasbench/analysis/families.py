@@ -43,11 +43,11 @@ class Assumption:
 
 # Between two backends one block's interval holds with 7 % what the others found in 95 % of cases or more: of training
 # steps it does on each of two days on a small cloud machine; with 5 % it did in 90 % on one of them
-# (benchmarks/studies/one-block.md).
+# (validation/studies/one-block.md).
 TYPICAL_SCATTER = 0.07
 ASSUMED = {
     # Two processes of one case, each by 3 % (JAX 1 %, TensorFlow 1.5 %), which a block's slices cannot know
-    # (benchmarks/same_twice.py). What a session does to one, it does to the other.
+    # (validation/same_twice.py). What a session does to one, it does to the other.
     Family.REPEATED: Assumption(
         between_sessions=0.0,
         blocks=0.03 * math.sqrt(2),
@@ -55,7 +55,7 @@ ASSUMED = {
     ),
     Family.OPTIONS: Assumption(between_sessions=0.02, blocks=0.05),
     Family.BACKENDS: Assumption(
-        between_sessions=0.02,  # benchmarks/studies/sessions-of-one-night.md
+        between_sessions=0.02,  # validation/studies/sessions-of-one-night.md
         blocks=TYPICAL_SCATTER,
         of_metric={**dict.fromkeys(A_CALL, 0.08), "predict_samples_per_s": 0.06},
     ),

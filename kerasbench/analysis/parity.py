@@ -35,7 +35,7 @@ GROWTH = 100
 EXACT = Bounds(1e-5, 1e-3, 2e-5)
 GPU = Bounds(1e-4, 1e-2, 1e-3)  # other kernels, other orders of summation; still full float32
 ROUNDED = Bounds(2e-2, 1e-1, 1e-1)  # TF32 and float16 keep ten bits of each factor, bfloat16 seven
-# What layers add by which backends differ more; measured on the suites tiny and modern (benchmarks/METHOD.md).
+# What layers add by which backends differ more; measured on the suites tiny and modern (validation/METHOD.md).
 SENSITIVE = {
     # Each divides by the deviation of a batch, and so enlarges what rounding left in the layer before: the gradients
     # of fifty in a row differ in their second digit, and so does the second loss. A prediction does not.

@@ -1,4 +1,4 @@
-"""The ratio of two cases: slices pair them inside a block, its interval is over blocks (benchmarks/METHOD.md)."""
+"""The ratio of two cases: slices pair them inside a block, its interval is over blocks (validation/METHOD.md)."""
 
 import math
 import statistics

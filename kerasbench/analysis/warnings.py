@@ -25,7 +25,7 @@ COMMON = ("keras", "python")  # what every column has, and what makes more than 
 
 IDLE_SHARE = 0.7  # of the processors that a slice of the column has in the median: see "TensorFlow's late epochs"
 # What a subnormal first moment adds to a step on torch: 5 to 7 ns. What a page fault costs, with clearing the page: 0.5
-# to 1.1 us (benchmarks/studies/subnormals-and-memory.md).
+# to 1.1 us (validation/studies/subnormals-and-memory.md).
 SUBNORMAL_NS, PAGE_NS = 6, 1_000
 LEAST_SLOWER = 0.1  # of a step, by what subnormal numbers add to it
 LEAST_IN_PAGES = 0.1  # of a step, in page faults

@@ -17,7 +17,7 @@ from kerasbench.protocol.stages import STAGES
 OF_ONE, OF_ALL = 0.12, 0.06
 QUIET_SHARE = 0.01  # of the cores: what was busy before the run is load of somebody's where it was more
 TICK_NS = 10_000_000  # in which a system counts how long each core was idle
-# Standard deviations: of a hundred cycles, less than one is marked while nobody runs (benchmarks/rounding.py).
+# Standard deviations: of a hundred cycles, less than one is marked while nobody runs (validation/rounding.py).
 ROUNDING = 3.3
 
 

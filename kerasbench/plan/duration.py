@@ -27,7 +27,7 @@ from kerasbench.results.store import records
 RECENT = 3  # trials of a case that tell how long another takes: its first ones measure more
 FILES = 3  # the newest ones: an old driver's or kernel's figures would mislead, and reading takes time
 LOOKED_AT = 12  # for these: others may have been measured since
-TYPICAL_BORROWED = 2.2  # degrees of freedom, in committed results (benchmarks/moderated.py)
+TYPICAL_BORROWED = 2.2  # degrees of freedom, in committed results (validation/moderated.py)
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ import time
 import base
 import keras
 
-SECONDS = 180  # what benchmarks/soaks.py lets it go on
+SECONDS = 180  # what validation/soaks.py lets it go on
 FIRST = 200  # steps that tell how long one takes
 
 

@@ -49,7 +49,7 @@ def test_a_width_widens_the_hidden_layers() -> None:
     assert measurement.batch.x == "float32[8, 28, 28]"
 
 
-@pytest.mark.weekly  # minutes: benchmarks/soaks.py does the same for longer
+@pytest.mark.weekly  # minutes: validation/soaks.py does the same for longer
 def test_a_planted_leak_is_found_and_a_clean_run_is_called_clean(faults: Path, tmp_path: Path) -> None:
     leak, clean = (
         soak(faults / f"{name}.py", backends="jax", devices="cpu", minutes=1, results=tmp_path / name).soaks[0]

@@ -4,7 +4,7 @@ Successive elimination: E. Even-Dar, S. Mannor and Y. Mansour, "Action eliminati
 multi-armed bandit and reinforcement learning problems", Journal of Machine Learning Research 7, 2006.
 
 Each look decides by 95 % intervals, uncorrected for how many looks there are: who looks four times errs in 6 % of races
-where who looks once errs in 2.5 %. benchmarks/race.py shows by simulation how often the choice is right.
+where who looks once errs in 2.5 %. validation/race.py shows by simulation how often the choice is right.
 """
 
 import math

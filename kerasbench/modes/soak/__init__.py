@@ -11,7 +11,7 @@ from kerasbench.settings import EVERY, Settings, option
 
 Purpose = Literal["train", "predict", "build", "build-cleared", "build-fit"]
 # While allocators and caches fill, memory grows without a leak. A clean model was called clean after so long, and a
-# planted leak found (benchmarks/studies/soaks.md).
+# planted leak found (validation/studies/soaks.md).
 JUDGED_MINUTES = 1.0
 
 

@@ -20,7 +20,7 @@ from kerasbench.results.run import Run, RunConfig
 from kerasbench.runs.planner import Planner
 
 DEFAULT_BATCHES = ["1..4096"]
-MORE_SIZES = 2  # inside the bracket of a crossover (benchmarks/METHOD.md): thirds of an octave
+MORE_SIZES = 2  # inside the bracket of a crossover (validation/METHOD.md): thirds of an octave
 
 
 class Plans(Planner):

@@ -106,7 +106,7 @@ def test_the_interval_holds_a_planted_crossover_in_nine_of_ten_sweeps() -> None:
         noisy = [(2.0**k, estimate([math.exp(log + rng.gauss(0, 0.05)) for _ in range(4)])) for k, log in logs]
         intervals = [crossing.interval for crossing in crossings_in(noisy) if crossing.interval]
         hits += any(low <= planted <= high for low, high in intervals)
-    assert hits >= 85  # benchmarks/crossovers.py asks thousands
+    assert hits >= 85  # validation/crossovers.py asks thousands
 
 
 @pytest.mark.parametrize(
