@@ -38,8 +38,8 @@ class AskedCreate(AskedEnvironments):
 def asked_by(command: str) -> type[Settings]:
     if command in (names.DOCTOR, names.CREATE):
         return AskedDoctor if command == names.DOCTOR else AskedCreate
-    mode, name = (names.VERSUS, "AskedSearch") if command == names.BISECT else (command, "Asked")
-    asked: type[Settings] = getattr(import_module(f"{modes.__name__}.{mode}"), name)
+    mode = names.VERSUS if command == names.BISECT else command
+    asked: type[Settings] = getattr(import_module(f"{modes.__name__}.{mode}"), f"{command.capitalize()}Settings")
     return asked
 
 

@@ -23,7 +23,7 @@ from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.modes import explain, fastest, soak, sweep, versus
 from kerasbench.modes.fastest.plan import default_backend
 from kerasbench.modes.mode import Mode
-from kerasbench.modes.run import Asked
+from kerasbench.modes.run import RunSettings
 from kerasbench.modes.versus import tell as report_versus
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.pages.files import SavedReport
@@ -147,7 +147,7 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
     assert (first.scenarios, first.backends) == (["dense"], ["jax"])
     assert (first.keep_env, second.keep_env) == ({}, {"OMP_PROC_BIND": "true"})
     assert runs.waits == [False, True]
-    asked = Asked(choices={"jit": ["on"], "dtype": ["float32", "float64"], "threads": ["1"], "native": [""]})
+    asked = RunSettings(choices={"jit": ["on"], "dtype": ["float32", "float64"], "threads": ["1"], "native": [""]})
     assert first.options == configure.options_of(asked)
     assert (first.effort, first.data) == (PUBLISHED, "synthetic")
     assert second.options == configure.options_of(Settings(choices={"threads": ["1", "2"]}))

@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.commands import options_of, settings
 from kerasbench.errors import UsageError
-from kerasbench.modes.run import Asked
+from kerasbench.modes.run import RunSettings
 from kerasbench.names import MEASURING
 from kerasbench.settings import words
 
@@ -38,7 +38,7 @@ def test_an_empty_word_is_no_choice_of_all() -> None:
             settings("run", {"scenarios": given})
     with pytest.raises(UsageError, match="--budget is empty"):
         settings("run", {"budget": ""})
-    assert settings("run", {"scenarios": [], "backends": ()}) == Asked()
+    assert settings("run", {"scenarios": [], "backends": ()}) == RunSettings()
 
 
 def test_what_python_gives_is_of_the_type_of_its_option() -> None:

@@ -38,7 +38,7 @@ from kerasbench.environments.interpreters import find
 from kerasbench.events import CycleEnded, Event, TrialEnded
 from kerasbench.machines import dask as cluster
 from kerasbench.modes import known
-from kerasbench.modes.run import Asked
+from kerasbench.modes.run import RunSettings
 from kerasbench.modes.run.plan import run
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.results.run import Run
@@ -122,7 +122,7 @@ def measure(scenario: str, cycles: int, folder: Path, processes: list[psutil.Pro
         elif isinstance(event, TrialEnded):
             print(event.case.label, flush=True)
 
-    config = run(Asked(scenarios=[scenario], backends=["jax", "torch"], rounds=1))
+    config = run(RunSettings(scenarios=[scenario], backends=["jax", "torch"], rounds=1))
     steps = dataclasses.replace(
         config.effort.protocol, min_cycles=cycles, slices_max_ns=cycles * 10**9, epochs=False, predicts=False
     )

@@ -23,7 +23,7 @@ checks.MODES.update({mode.name: mode.asked for mode in MODES})
 
 
 def planner(mode: str) -> "Planner":
-    made: Planner = import_module(f"{modes.__name__}.{mode}.plan").Plans()
+    made: Planner = getattr(import_module(f"{modes.__name__}.{mode}.plan"), f"{mode.capitalize()}Planner")()
     return made
 
 

@@ -1,4 +1,4 @@
-"""What a mode measures otherwise than a plain run: ``Plans`` of ``modes/<name>/plan.py``. Here: a plain run."""
+"""What a mode measures otherwise than a plain run: the ``Planner`` of ``modes/<name>/plan.py``. Here: a plain run."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
@@ -12,12 +12,12 @@ from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.stages import BATCH, ONE, TRAIN
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.runs import schedule
-from kerasbench.runs.rows import OpenRow
+from kerasbench.runs.rows import RowProgress
 
 
 class Planner(Choices):
     def configured(self, asked: Any) -> RunConfig | ResumeConfig:
-        """Take the mode's ``Asked``; raise UsageError for a setting that means nothing."""
+        """Take the settings of the mode; raise UsageError for a setting that means nothing."""
         raise NotImplementedError
 
     def with_interpreters(
@@ -36,13 +36,13 @@ class Planner(Choices):
     def stage(self, config: RunConfig, workload: WorkloadDescription) -> str:
         return (BATCH if workload.predicts_batches else ONE) if workload.predicts_only else TRAIN
 
-    def metric(self, row: OpenRow, config: RunConfig) -> str:
+    def metric(self, row: RowProgress, config: RunConfig) -> str:
         return headline_of(row.trials)
 
-    def first_portion(self, config: RunConfig, cases: Sequence[Case]) -> schedule.Portion:
-        return schedule.first_portion(config, cases)
+    def first_block(self, config: RunConfig, cases: Sequence[Case]) -> schedule.NextBlock:
+        return schedule.first_block(config, cases)
 
-    def decide(self, row: OpenRow, config: RunConfig) -> None:
+    def decide(self, row: RowProgress, config: RunConfig) -> None:
         """Decide after a round whether the row goes on, with which cases, and what its next block measures."""
 
     def leaving(

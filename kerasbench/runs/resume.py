@@ -18,7 +18,7 @@ from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import ResumeConfig, Run, RunConfig, ScenarioFacts, Trial, completed_rounds
 from kerasbench.results.store import is_held, records
-from kerasbench.runs.rows import OpenRow, rows_of
+from kerasbench.runs.rows import RowProgress, rows_of
 from kerasbench.text import complain
 
 WHOLE = 0.95  # of a long block: the last slice may end a little early
@@ -121,7 +121,7 @@ def _cut_blocks(record: Run) -> set[int]:
     }
 
 
-def _whole(row: OpenRow, counting: Sequence[Trial], tried: Sequence[Trial], rounds: int) -> list[Trial]:
+def _whole(row: RowProgress, counting: Sequence[Trial], tried: Sequence[Trial], rounds: int) -> list[Trial]:
     """Return a row's trials of its whole rounds, and what was given up without a block, which stays so."""
     trials = [trial for trial in counting if trial.case in row.known]
     # Where some no longer count, who computes something else than the others has to be found anew.

@@ -34,7 +34,7 @@ from kerasbench.runs import machine, schedule, sizes, stopping, turns
 from kerasbench.runs.ending import Ending
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.records import limit_on, new_record, resumed_record, session_of, trial_record, trial_request
-from kerasbench.runs.rows import ALONE, OpenRow, rows_of, seconds
+from kerasbench.runs.rows import ALONE, RowProgress, rows_of, seconds
 from kerasbench.scenario import is_saved
 
 # Measures one block, as processes.block.measure does. None: a member was not started.
@@ -66,7 +66,7 @@ class Rounds:
         self._cases = {case.key: case for case in self.planned.cases}
         self.rows = rows_of(self.planned)
         for row in self.rows:
-            row.portion = self.planner.first_portion(self.planned.config, row.cases)
+            row.next_block = self.planner.first_block(self.planned.config, row.cases)
         if self.earlier is not None:
             self._restore(self.earlier.rounds_completed)
 
@@ -138,7 +138,7 @@ class Rounds:
             return "every case has failed" if self.planned.cases else "no case can be measured"
         return stopping.all_in_words(reasons, self.planned.effort)
 
-    def _measure_row(self, row: OpenRow, index: int) -> None:
+    def _measure_row(self, row: RowProgress, index: int) -> None:
         """Measure a row in as few blocks as memory allows, each with a column of an earlier one; at last one by one."""
         for case in [*row.alive]:
             exports = variants.has(case.options, "exports")
@@ -158,7 +158,7 @@ class Rounds:
             self._keep(row, odd)
         row.had = index
 
-    def _decide(self, rows: Iterable[OpenRow]) -> None:
+    def _decide(self, rows: Iterable[RowProgress]) -> None:
         """Decide whether rows go on after a round: all of them by the same knowledge of how ratios scatter."""
         priors = ratios.priors_of([row.measured.values() for row in self.rows])
         for row in rows:
@@ -166,17 +166,17 @@ class Rounds:
             row.stop = stopping.stop_reason(self.planned.effort, row.looks)
             is_known = partial(self._is_known, row, priors)
             least = self.planned.effort.min_rounds
-            row.portion = schedule.next_portion(row.cases[0], least, row.compared, row.trials, priors, is_known)
+            row.next_block = schedule.next_block(row.cases[0], least, row.compared, row.trials, priors, is_known)
             self.planner.decide(row, self.planned.config)
 
-    def _look(self, row: OpenRow, priors: Priors, metric: str) -> stopping.Look:
+    def _look(self, row: RowProgress, priors: Priors, metric: str) -> stopping.Look:
         effort, paired = self.planned.effort, self.planned.config.paired
         return stopping.look(row.compared, metric, priors, paired, effort, self.record.minimal_effect)
 
-    def _is_known(self, row: OpenRow, priors: Priors, metric: str) -> bool:
+    def _is_known(self, row: RowProgress, priors: Priors, metric: str) -> bool:
         return all(known.is_enough for known in self._look(row, priors, metric).values())
 
-    def _prepare(self, row: OpenRow, case: Case, index: int) -> None:
+    def _prepare(self, row: RowProgress, case: Case, index: int) -> None:
         """Have a process compile or export what the case's trials will find; where it fails, so has the case."""
         self._caches[case.key] = self._folders.enter_context(scratch_folder())
         member = self._member(row, case, exports=True)
@@ -190,7 +190,7 @@ class Rounds:
         if outcome is not None and outcome.failure is not None:
             self._keep(row, [trial_record(case, index, outcome)])
 
-    def _measure_block(self, row: OpenRow, cases: list[Case], index: int) -> list[Trial]:
+    def _measure_block(self, row: RowProgress, cases: list[Case], index: int) -> list[Trial]:
         number = 1 + max((trial.block for trial in self.record.trials), default=0)
         is_long = cases[0].protocol.lasts
         needed = {case.label for case in cases if is_long and not case.options.control}
@@ -206,7 +206,7 @@ class Rounds:
         return trials
 
     def _launch_block(
-        self, row: OpenRow, cases: Sequence[Case], index: int, number: int, ending: Ending
+        self, row: RowProgress, cases: Sequence[Case], index: int, number: int, ending: Ending
     ) -> list[Trial]:
         known = [row.known[case.key] for case in cases]
         devices = [case.device for case in cases]
@@ -245,7 +245,7 @@ class Rounds:
 
     def _policy(
         self,
-        row: OpenRow,
+        row: RowProgress,
         cases: Sequence[Case],
         number: int,
         ending: Ending,
@@ -258,7 +258,7 @@ class Rounds:
         def enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
             # In hours of slices there is nothing to measure again.
             slices = list(columns.values()) if protocol.lasts else load.judged(stage, columns, limits)
-            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, row.portion.cycles.get(stage))
+            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, row.next_block.cycles.get(stage))
 
         def leaving(stage: str, columns: Mapping[int, Sequence[Slice]]) -> Collection[int]:
             judged = zip(columns, load.judged(stage, columns, limits), strict=True)
@@ -276,17 +276,17 @@ class Rounds:
         left_behind = partial(sizes.left_behind, called, least)
         return BlockPolicy(orders, enough, sized, fits, rest_s, left_behind)
 
-    def _sizes(self, row: OpenRow, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
+    def _sizes(self, row: RowProgress, cases: Sequence[Case], began_s: float, steps_ns: sizes.Steps) -> Sizes | None:
         protocol, workload = cases[0].protocol, cases[0].selected.workload
         least = max(map(_first_steps, cases))
         sized = sizes.sizes_of(protocol, workload, steps_ns, least)
         if sized is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
-            left_s = sum(schedule.column_s(case, sized, step_ns, row.portion.cycles) for case, step_ns in columns)
+            left_s = sum(schedule.column_s(case, sized, step_ns, row.next_block.cycles) for case, step_ns in columns)
             self.on_event(events.StepsKnown(columns, time.monotonic() - began_s, left_s))
         return sized
 
-    def _member(self, row: OpenRow, case: Case, exports: bool = False) -> BlockMember:
+    def _member(self, row: RowProgress, case: Case, exports: bool = False) -> BlockMember:
         config, entry, known = self.planned.config, case.selected.entry, row.known[case.key]
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and is_saved(entry.file) and not entry.model_config.trust:
@@ -300,10 +300,10 @@ class Rounds:
         python = self.interpreter(case.column.environment, "" if exports else variants.interpreter(case.options))
         return BlockMember(python, request, limits, case.label)
 
-    def _odd(self, row: OpenRow, index: int) -> list[Trial]:
+    def _odd(self, row: RowProgress, index: int) -> list[Trial]:
         return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]
 
-    def _keep(self, row: OpenRow, trials: Sequence[Trial]) -> None:
+    def _keep(self, row: RowProgress, trials: Sequence[Trial]) -> None:
         self.record.trials += trials
         self.store.add(trials)
         for trial in trials:

@@ -23,12 +23,12 @@ class Calibration:
 
 
 @dataclass
-class OpenRow:
+class RowProgress:
     cases: list[Case]
     had: int = 0  # rounds
     looks: list[stopping.Look] = field(default_factory=list)  # one after each round
     stop: stopping.StopReason | None = None
-    portion: schedule.Portion = field(default_factory=schedule.Portion)  # of its next block
+    next_block: schedule.NextBlock = field(default_factory=schedule.NextBlock)  # of its next block
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
     trials: list[Trial] = field(default_factory=list)
@@ -68,8 +68,8 @@ class OpenRow:
         return replace(
             protocol,
             repeats=protocol.repeats and self.had < ALONE,  # only cold figures tell what compiling took
-            epochs=protocol.epochs and self.portion.epochs,
-            predicts=protocol.predicts and self.portion.predicts,
+            epochs=protocol.epochs and self.next_block.epochs,
+            predicts=protocol.predicts and self.next_block.predicts,
         )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
@@ -101,13 +101,13 @@ class OpenRow:
         return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 
 
-def rows_of(planned: Plan) -> list[OpenRow]:
+def rows_of(planned: Plan) -> list[RowProgress]:
     """A row has cases of one workload and size; or each case one of its own, where all epochs are run."""
     groups: dict[object, list[Case]] = {}
     for case in planned.cases:
         row = case.key if case.protocol.agenda.in_full else case.row
         groups.setdefault(row, []).append(case)
-    return [OpenRow(cases) for cases in groups.values()]
+    return [RowProgress(cases) for cases in groups.values()]
 
 
 def seconds(trials: Iterable[Trial]) -> float:

@@ -51,7 +51,7 @@ PREDICTIONS = (PREDICTED_ONE, PREDICTED, "predict_samples_per_s")
 
 
 @dataclass(frozen=True)
-class Portion:
+class NextBlock:
     cycles: Mapping[str, int] = field(default_factory=dict)  # of a stage, at most; as many as there is time for if none
     epochs: bool = True
     predicts: bool = True
@@ -62,39 +62,39 @@ def best_cycles(start_s: float, cycle_s: float, of_one_cycle: float, between: fl
     return math.sqrt(start_s / cycle_s * of_one_cycle / between)
 
 
-def first_portion(config: RunConfig, cases: Sequence[Case]) -> Portion:
+def first_block(config: RunConfig, cases: Sequence[Case]) -> NextBlock:
     """As others are worth, if further blocks follow in any case."""
     effort = config.effort
     places = {(case.backend, case.device.label) for case in cases}  # columns of one scatter less: they need more cycles
     if not effort.cold and not cases[0].paired:
-        return Portion({TRAIN: QUICK_CYCLES})
+        return NextBlock({TRAIN: QUICK_CYCLES})
     known = effort.min_rounds >= MIN_ROUNDS and effort.protocol.agenda.usual and len(places) > 1
-    return Portion({TRAIN: FIRST_CYCLES}) if known else Portion()
+    return NextBlock({TRAIN: FIRST_CYCLES}) if known else NextBlock()
 
 
-def next_portion(
+def next_block(
     case: Case,
     least: int,
     compared: Sequence[Measured],
     trials: Iterable[Trial],
     priors: Priors | None,
     is_known: Callable[[str], bool],
-) -> Portion:
+) -> NextBlock:
     """``least``: rounds that are asked for in any case; ``is_known``: whether the row's ratios of a metric are."""
     protocol, rounds = case.protocol, blocks_by_round(trials)
     if any(len(blocks) > 1 for blocks in rounds.values()):  # not all columns fit into memory together
-        return Portion()
+        return NextBlock()
     headline = headline_of(trial for measured in compared for trial, _ in measured.trials)
     cycles = cycles_of(protocol, compared, headline, priors)
     following = 1 + max(rounds, default=0)
     if not protocol.agenda.usual or protocol.parts or (MIN_ROUNDS < following <= least and following % EVERY == 0):
-        return Portion(cycles)
+        return NextBlock(cycles)
     with_epochs = len(compared) == 1 or _epochs_matter(compared)
     if following <= MIN_ROUNDS:
-        return Portion(cycles, epochs=with_epochs or case.paired)
+        return NextBlock(cycles, epochs=with_epochs or case.paired)
     if case.paired and not all(map(is_known, PREDICTIONS)):  # each figure of two versions is compared
-        return Portion(cycles)
-    return Portion(cycles, epochs=with_epochs, predicts=False)
+        return NextBlock(cycles)
+    return NextBlock(cycles, epochs=with_epochs, predicts=False)
 
 
 def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, priors: Priors | None) -> dict[str, int]:
@@ -187,7 +187,7 @@ OPERATIONS_PER_S = 100e9  # of a processor, at most, where a step by itself is t
 
 
 def column_s(case: Case, sizes: Sizes, step_ns: float, most: Mapping[str, int]) -> float:
-    """Beside its first steps; ``most``: cycles of a stage (``Portion``)."""
+    """Beside its first steps; ``most``: cycles of a stage (``NextBlock``)."""
     protocol, workload = case.protocol, case.selected.workload
     if case.device.kind == CPU and workload.operations:
         computing_ns = NS_PER_S * workload.operations / OPERATIONS_PER_S

@@ -14,7 +14,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.cli import measuring
 from kerasbench.errors import Undecided
 from kerasbench.modes import soak, versus
-from kerasbench.modes.run import Asked
+from kerasbench.modes.run import RunSettings
 from kerasbench.pages.series import history
 from kerasbench.pages.several import MachineBrief
 from kerasbench.protocol.columns import CaseKey, Options
@@ -178,7 +178,7 @@ def test_a_gate_needs_every_machine(
 
 
 def test_what_continues_a_machine_s_run_names_interpreters_made_there(capsys: pytest.CaptureFixture[str]) -> None:
-    ways, asked = ["m1:torch@old=/cache/a b/python"], Asked(hosts=["m1"], python=["m1:kerasbench=/k"])
+    ways, asked = ["m1:torch@old=/cache/a b/python"], RunSettings(hosts=["m1"], python=["m1:kerasbench=/k"])
     briefs = [MachineBrief.of("m1", Findings.of(made.record(made.trial())))]
     measuring.finish_machines(Machines([], None, (), asked, {"m1": Path("m1.json")}, {}, ["m1"], ways, briefs))
     said = capsys.readouterr().err
@@ -186,7 +186,7 @@ def test_what_continues_a_machine_s_run_names_interpreters_made_there(capsys: py
 
 
 def test_what_a_lost_machine_has_is_named_with_how_to_go_on(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Asked(hosts=["m1"])
+    asked = RunSettings(hosts=["m1"])
     machines = Machines([], asked=asked, failed={"m1": "no space left"}, interrupted=["m1"])
     monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
     code, out, err = shell("run", "--hosts", "m1")

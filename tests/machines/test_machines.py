@@ -28,7 +28,7 @@ from kerasbench.machines.lines import End, Hello, Told
 from kerasbench.machines.luggage import Luggage, packed, words
 from kerasbench.machines.ssh import Shell
 from kerasbench.modes import fastest, versus
-from kerasbench.modes.run import Asked
+from kerasbench.modes.run import RunSettings
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import BUDGET, INTERRUPTED, Carried
@@ -199,7 +199,7 @@ class Played(Shell):
 def heard(folder: Path, said: str, **more: Any) -> tuple[Remote, str]:
     """Return what becomes of a machine that says this, and what is shown meanwhile."""
     shown: list[str] = []
-    remote = Remote("box", Played(said), "run", Asked(), folder, **more)
+    remote = Remote("box", Played(said), "run", RunSettings(), folder, **more)
     remote.measure(lambda host, line: shown.append(line))
     return remote, "\n".join(shown)
 
@@ -274,7 +274,9 @@ def test_one_that_says_no_hello_is_left(tmp_path: Path, ssh_log: Path, monkeypat
     monkeypatch.setattr("kerasbench.machines.ssh.ANSWER_S", 0.2)
     (tmp_path / "box").mkdir()
     silent = script(tmp_path / "box" / "python", "#!/bin/sh\nexec sleep 60\n")
-    remote = Remote("box", Shell("box"), "run", Asked(), tmp_path, python=str(silent), luggage=packed(Asked()))
+    remote = Remote(
+        "box", Shell("box"), "run", RunSettings(), tmp_path, python=str(silent), luggage=packed(RunSettings())
+    )
     remote.measure(lambda host, line: None)
     assert "no answer in 0.2 s: " in remote.cause
 
@@ -304,19 +306,19 @@ def test_a_doctor_names_what_differs(two: Path, capsys: pytest.CaptureFixture[st
 
 
 @pytest.fixture
-def with_files(tmp_path: Path) -> Asked:
+def with_files(tmp_path: Path) -> RunSettings:
     """Return settings that name files of one's own: a scenario with a baseline, a second one, layers and rows."""
     (tmp_path / "native").mkdir()
     for name in ("mine.py", "native/mine_torch.py", "other's.py", "layers.py", "rows.npz"):
         (tmp_path / name).write_text(name)
     mine, other, layers, rows = (str(tmp_path / name) for name in ("mine.py", "other's.py", "layers.py", "rows.npz"))
-    return Asked(
+    return RunSettings(
         ["mnist_dense", f"{mine}/tiny", other], custom=layers, rows=rows, samples=7, choices={"threads": ["1", "2"]}
     )
 
 
 def test_files_have_names_there_that_are_told_from_those_here(
-    with_files: Asked, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    with_files: RunSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A", "b'c")
     luggage = packed(dataclasses.replace(with_files, keep_env=["A"]))
@@ -335,14 +337,16 @@ def test_files_have_names_there_that_are_told_from_those_here(
 
 def test_the_words_of_other_commands() -> None:
     nothing = Luggage()
-    assert words("versus", versus.Asked(base="a", head="b c"), nothing)[-2:] == ["a", "'b c'"]
-    tried = words("fastest", fastest.Asked(["x"], tries=["jit"]), nothing)
+    assert words("versus", versus.VersusSettings(base="a", head="b c"), nothing)[-2:] == ["a", "'b c'"]
+    tried = words("fastest", fastest.FastestSettings(["x"], tries=["jit"]), nothing)
     assert tried == ['--results="$F"/results', "--try=jit", "x"]
-    assert words("run", Asked(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
+    assert words("run", RunSettings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
     assert words("doctor", AskedDoctor(backends=["jax"]), nothing) == ["--backend=jax"]
 
 
-def test_what_is_too_large_or_not_there_does_not_travel(with_files: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_is_too_large_or_not_there_does_not_travel(
+    with_files: RunSettings, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         packed(dataclasses.replace(with_files, custom="gone.py"))
     monkeypatch.setattr("kerasbench.machines.luggage.MOST_FILES_BYTES", 20)

@@ -7,7 +7,7 @@ from kerasbench import variants
 from kerasbench.commands import asked_by
 from kerasbench.errors import UsageError
 from kerasbench.modes import known
-from kerasbench.modes.run import Asked
+from kerasbench.modes.run import RunSettings
 from kerasbench.modes.run.plan import run
 from kerasbench.plan import configure
 from kerasbench.protocol.columns import DEFAULT, Column
@@ -22,28 +22,28 @@ from tests import made
 @pytest.mark.parametrize(
     ("said", "asked"),
     [
-        (Asked(), RunConfig()),
-        (Asked(control=True), RunConfig(control=True)),
-        (Asked(quick=True), RunConfig(effort=QUICK)),
-        (Asked(protocol="calls"), RunConfig(effort=made.changed(DEFAULT_EFFORT, protocol={"kind": "calls"}))),
-        (Asked(custom=__file__), RunConfig(model_config=ModelConfig(custom=__file__))),
-        (Asked(rigorous=True), RunConfig(effort=exactly(12), control=True)),
-        (Asked(rounds=12), RunConfig(effort=exactly(12))),
-        (Asked(suite="tiny"), RunConfig(suite="tiny")),
-        (Asked(interval="8%"), RunConfig(effort=Effort(aim=0.08))),
-        (Asked(backends=["torch", "torch"], devices=["gpu:0"]), RunConfig(backends=["torch"], devices=["gpu"])),
-        (Asked(protocol="published", data="real"), RunConfig(effort=PUBLISHED, data="real")),
+        (RunSettings(), RunConfig()),
+        (RunSettings(control=True), RunConfig(control=True)),
+        (RunSettings(quick=True), RunConfig(effort=QUICK)),
+        (RunSettings(protocol="calls"), RunConfig(effort=made.changed(DEFAULT_EFFORT, protocol={"kind": "calls"}))),
+        (RunSettings(custom=__file__), RunConfig(model_config=ModelConfig(custom=__file__))),
+        (RunSettings(rigorous=True), RunConfig(effort=exactly(12), control=True)),
+        (RunSettings(rounds=12), RunConfig(effort=exactly(12))),
+        (RunSettings(suite="tiny"), RunConfig(suite="tiny")),
+        (RunSettings(interval="8%"), RunConfig(effort=Effort(aim=0.08))),
+        (RunSettings(backends=["torch", "torch"], devices=["gpu:0"]), RunConfig(backends=["torch"], devices=["gpu"])),
+        (RunSettings(protocol="published", data="real"), RunConfig(effort=PUBLISHED, data="real")),
         (
-            Asked(["m.keras"], inputs=["tokens=128"], batch_size=8, trust=True, rows="rows.npz", samples=3),
+            RunSettings(["m.keras"], inputs=["tokens=128"], batch_size=8, trust=True, rows="rows.npz", samples=3),
             RunConfig(["m.keras"], model_config=ModelConfig([Input("tokens", [128])], 8, "", True, "rows.npz", 3)),
         ),
         (
-            Asked(memory_limit="4g", budget="10m", timeout="60"),
+            RunSettings(memory_limit="4g", budget="10m", timeout="60"),
             RunConfig(memory_limit_bytes=4 << 30, timeout_s=60, effort=replace(DEFAULT_EFFORT, budget_s=600)),
         ),
     ],
 )
-def test_settings_are_what_a_run_is_configured_by(said: Asked, asked: RunConfig) -> None:
+def test_settings_are_what_a_run_is_configured_by(said: RunSettings, asked: RunConfig) -> None:
     assert run(said) == asked
 
 
@@ -72,21 +72,25 @@ def test_settings_are_what_a_run_is_configured_by(said: Asked, asked: RunConfig)
                 (Settings(custom="."), "--custom takes a Python file"),
             )
         ),
-        ("run", Asked(protocol="sweep"), "unknown protocol 'sweep'"),
-        ("run", Asked(quick=True, protocol="published"), "it cannot be --quick"),
-        ("run", Asked(interval="8%", protocol="published"), "it has no --interval to wait for"),
-        ("run", Asked(choices={"dtype": ["bf16"]}), "value of --dtype 'bf16'.*bfloat16"),
-        ("run", Asked(choices={"fp32": ["tf23"]}), "did you mean 'tf32'"),
-        ("run", Asked(choices={"malloc": ["kept"]}), "did you mean 'keep'"),
+        ("run", RunSettings(protocol="sweep"), "unknown protocol 'sweep'"),
+        ("run", RunSettings(quick=True, protocol="published"), "it cannot be --quick"),
+        ("run", RunSettings(interval="8%", protocol="published"), "it has no --interval to wait for"),
+        ("run", RunSettings(choices={"dtype": ["bf16"]}), "value of --dtype 'bf16'.*bfloat16"),
+        ("run", RunSettings(choices={"fp32": ["tf23"]}), "did you mean 'tf32'"),
+        ("run", RunSettings(choices={"malloc": ["kept"]}), "did you mean 'keep'"),
         *(
-            ("run", Asked(choices={"threads": [word]}), "--threads takes whole numbers from 1 on")
+            ("run", RunSettings(choices={"threads": [word]}), "--threads takes whole numbers from 1 on")
             for word in ("0", "-1", "two")
         ),
-        ("run", Asked(choices={"warm_cache": [""]}, quick=True), "about the first step, which --quick does not"),
-        ("run", Asked(choices={"warm_cache": [""]}, protocol="published"), "which --protocol published does not"),
-        ("run", Asked(choices={"runtime": ["pt2"]}, protocol="published"), "--runtime measures predictions"),
-        ("run", Asked(choices={"runtime": ["pt2"]}, backends=["jax"]), "--runtime pt2 is exported from torch, which"),
-        ("run", Asked(choices={"runtime": ["pt3"]}), "did you mean 'pt2'"),
+        ("run", RunSettings(choices={"warm_cache": [""]}, quick=True), "about the first step, which --quick does not"),
+        ("run", RunSettings(choices={"warm_cache": [""]}, protocol="published"), "which --protocol published does not"),
+        ("run", RunSettings(choices={"runtime": ["pt2"]}, protocol="published"), "--runtime measures predictions"),
+        (
+            "run",
+            RunSettings(choices={"runtime": ["pt2"]}, backends=["jax"]),
+            "--runtime pt2 is exported from torch, which",
+        ),
+        ("run", RunSettings(choices={"runtime": ["pt3"]}), "did you mean 'pt2'"),
     ],
 )
 def test_what_means_nothing_is_refused(mode: str, said: Settings, complaint: str) -> None:
@@ -95,8 +99,8 @@ def test_what_means_nothing_is_refused(mode: str, said: Settings, complaint: str
 
 
 def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:
-    asked = run(Asked(memory_limit=4e9, budget=600, timeout=60))
-    assert asked == run(Asked(memory_limit=4_000_000_000, budget="10m", timeout=60))
+    asked = run(RunSettings(memory_limit=4e9, budget=600, timeout=60))
+    assert asked == run(RunSettings(memory_limit=4_000_000_000, budget="10m", timeout=60))
     assert load(made.stored(tmp_path, replace(made.record(), config=asked)).data).config == asked
 
 
@@ -119,7 +123,7 @@ def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     ],
 )
 def test_exported_models_are_measured_by_their_predictions(runtimes: list[str], protocol: str, measured: str) -> None:
-    assert run(Asked(choices={"runtime": runtimes}, protocol=protocol)).effort.protocol.kind == measured
+    assert run(RunSettings(choices={"runtime": runtimes}, protocol=protocol)).effort.protocol.kind == measured
 
 
 EXECUTIONS = ["1", "8"]

@@ -50,12 +50,12 @@ def test_another_round_is_expected_to_take_what_the_last_ones_took_with_those_th
         return made.in_block(number, made.measurement(), backend=backend, wall_ns=taken_s * S)
 
     trials = [taken(number, 100 if number < 4 else 30) for number in range(1, 7)]
-    assert rows.OpenRow(CASES[:1], had=6, trials=trials).block_s == 30
-    row = rows.OpenRow(CASES, had=1, trials=[taken(1, 100), taken(1, 100, "jax")])
+    assert rows.RowProgress(CASES[:1], had=6, trials=trials).block_s == 30
+    row = rows.RowProgress(CASES, had=1, trials=[taken(1, 100), taken(1, 100, "jax")])
     assert row.block_s == 100
     row.alive.pop()
     assert row.block_s == 50
-    assert rows.OpenRow(CASES, trials=[made.trial(1, failure=made.FAILURE)]).block_s == 0  # not tried: no block
+    assert rows.RowProgress(CASES, trials=[made.trial(1, failure=made.FAILURE)]).block_s == 0  # not tried: no block
 
 
 CARD = Device("cuda", 0, "NVIDIA H200")

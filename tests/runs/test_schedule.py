@@ -12,8 +12,8 @@ from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import QUICK, SWEEP, Effort, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
-from kerasbench.runs.rows import OpenRow
-from kerasbench.runs.schedule import Portion, best_cycles
+from kerasbench.runs.rows import RowProgress
+from kerasbench.runs.schedule import NextBlock, best_cycles
 from tests import made
 from tests.scripted import THREE
 
@@ -64,7 +64,7 @@ def blocks(
 
 
 def cycles(trials: Sequence[Trial], metric: str = STEADY) -> dict[str, int]:
-    return schedule.cycles_of(PROTOCOL, OpenRow([], trials=[*trials]).compared, metric, None)
+    return schedule.cycles_of(PROTOCOL, RowProgress([], trials=[*trials]).compared, metric, None)
 
 
 def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_second_those_of_others() -> None:
@@ -88,7 +88,7 @@ def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_secon
     ],
 )
 def test_how_long_a_first_block_is(config: RunConfig, backends: Sequence[str], at_most: dict[str, int]) -> None:
-    assert schedule.first_portion(config, [made.case(backend=backend) for backend in backends]) == Portion(at_most)
+    assert schedule.first_block(config, [made.case(backend=backend) for backend in backends]) == NextBlock(at_most)
 
 
 def test_the_ratio_that_scatters_most_decides_and_of_one_column_the_time() -> None:
@@ -112,19 +112,19 @@ def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
     assert list(cycles(trials, "predict_batch_p50_ms")) == ["predict_batch"]
 
 
-def portion(
+def next_block(
     trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False, known: bool = False, least: int = 3
-) -> Portion:
+) -> NextBlock:
     case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
-    return schedule.next_portion(case, least, OpenRow([], trials=trials).compared, trials, None, lambda metric: known)
+    return schedule.next_block(case, least, RowProgress([], trials=trials).compared, trials, None, lambda metric: known)
 
 
 def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_every_block() -> None:
-    assert [portion(blocks(3, epoch_ms=ms)).epochs for ms in (2.0, 60.0)] == [False, True]
-    assert portion([made.disturbed(trial) for trial in blocks(3, epoch_ms=2.0)]).epochs
-    alone = portion([trial for trial in blocks(3) if trial.backend == "jax"])
+    assert [next_block(blocks(3, epoch_ms=ms)).epochs for ms in (2.0, 60.0)] == [False, True]
+    assert next_block([made.disturbed(trial) for trial in blocks(3, epoch_ms=2.0)]).epochs
+    alone = next_block([trial for trial in blocks(3) if trial.backend == "jax"])
     assert (alone.epochs, alone.predicts) == (True, False)
-    second = [portion(blocks(1, epoch_ms=2.0), paired=paired) for paired in (False, True)]
+    second = [next_block(blocks(1, epoch_ms=2.0), paired=paired) for paired in (False, True)]
     assert [(of_case.epochs, of_case.predicts) for of_case in second] == [(False, True), (True, True)]
 
 
@@ -140,22 +140,22 @@ def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_eve
 def test_what_a_row_does_not_wait_for_ends_after_three_rounds_or_is_in_every_third_that_is_asked_for(
     done: int, least: int, epochs: bool, predicts: bool
 ) -> None:
-    following = portion(blocks(done, epoch_ms=2.0), least=least)
+    following = next_block(blocks(done, epoch_ms=2.0), least=least)
     assert (following.epochs, following.predicts) == (epochs, predicts)
 
 
 @pytest.mark.parametrize("protocol", [SWEEP, Protocol(parts=True)])
 def test_nothing_is_left_out_where_all_is_asked_for(protocol: Protocol) -> None:
-    whole = portion(blocks(3), protocol)
+    whole = next_block(blocks(3), protocol)
     assert (whole.epochs, whole.predicts) == (True, True)
 
 
 def test_the_predictions_of_versions_are_measured_until_they_are_known() -> None:
-    predicts = [portion(blocks(3), paired=True, known=known).predicts for known in (False, True)]
+    predicts = [next_block(blocks(3), paired=True, known=known).predicts for known in (False, True)]
     assert predicts == [True, False]
-    assert not portion(blocks(3)).predicts
+    assert not next_block(blocks(3)).predicts
 
 
 def test_a_row_that_did_not_fit_into_memory_together_leaves_nothing_out() -> None:
     apart = [made.changed(trial, block=2 * trial.block + (trial.backend == "jax")) for trial in blocks(4)]
-    assert portion(apart) == Portion()
+    assert next_block(apart) == NextBlock()

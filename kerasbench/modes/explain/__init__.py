@@ -8,7 +8,7 @@ from kerasbench.settings import ELSEWHERE, EVERY, ROUNDS, Settings, option
 
 
 @dataclass(frozen=True)
-class Asked(Settings):
+class ExplainSettings(Settings):
     takes = (*EVERY, *ROUNDS, *ELSEWHERE, "batch_size", "control")
 
     # fmt: off

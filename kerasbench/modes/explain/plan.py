@@ -8,7 +8,7 @@ from kerasbench import backends, events, variants
 from kerasbench.analysis.names import name_of
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.modes.explain import MODE, Asked, ExplainConfig
+from kerasbench.modes.explain import MODE, ExplainConfig, ExplainSettings
 from kerasbench.plan import configure
 from kerasbench.plan.cases import Case, Plan, facts
 from kerasbench.plan.catalog import Selected
@@ -24,8 +24,8 @@ AT_ONCE = 2  # children that build a model
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 
 
-class Plans(Planner):
-    def configured(self, asked: Asked) -> RunConfig:
+class ExplainPlanner(Planner):
+    def configured(self, asked: ExplainSettings) -> RunConfig:
         config = configure.configured(asked, "steady", configure.options_of(asked))
         return MODE.configured(config, ExplainConfig(causes=not asked.without_causes))
 

@@ -19,7 +19,7 @@ MOST_ROUNDS = 4  # by default
 
 
 @dataclass(frozen=True)
-class Asked(Settings):
+class FastestSettings(Settings):
     takes = (*EVERY, *ELSEWHERE, "rounds", "budget", "batch_size")
 
     # fmt: off

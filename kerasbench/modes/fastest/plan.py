@@ -9,7 +9,7 @@ from typing import get_args
 
 from kerasbench import backends, variants
 from kerasbench.errors import UsageError
-from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, TRIES, Asked, Purpose, RaceConfig, race
+from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, TRIES, FastestSettings, Purpose, RaceConfig, race
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Case, Plan, facts
 from kerasbench.plan.catalog import Selected
@@ -22,8 +22,8 @@ from kerasbench.protocol.stages import BATCH, ONE, TRAIN
 from kerasbench.report.words import seconds
 from kerasbench.results.run import MAX_ROUNDS, QUICK, RunConfig
 from kerasbench.runs.planner import Planner
-from kerasbench.runs.rows import OpenRow
-from kerasbench.runs.schedule import Portion
+from kerasbench.runs.rows import RowProgress
+from kerasbench.runs.schedule import NextBlock
 from kerasbench.runs.stopping import BEYOND, StopReason
 from kerasbench.text import count, percent, whole_gib
 from kerasbench.variants.variant import CaseFacts
@@ -36,11 +36,11 @@ FIRST_CYCLES = 12  # of the first round: they show who is far behind
 EPOCH_NS = 100_000_000  # and so much an epoch may cost the fastest once
 
 
-class Plans(Planner):
+class FastestPlanner(Planner):
     def __init__(self) -> None:
         self._outpaced: set[CaseKey] = set()  # too slow to win; Keras without settings may stay all the same
 
-    def configured(self, asked: Asked) -> RunConfig:
+    def configured(self, asked: FastestSettings) -> RunConfig:
         purpose = parse.known("purpose", asked.purpose, PURPOSES)
         tries = [parse.known("setting to --try", name, TRIES) for name in asked.tries] or [*DEFAULT_TRIES]
         margin = parse.share(asked.margin, "--within")
@@ -112,11 +112,11 @@ class Plans(Planner):
             return TRAIN
         return ONE if purpose == "predict-one" or not workload.predicts_batches else BATCH
 
-    def metric(self, row: OpenRow, config: RunConfig) -> str:
+    def metric(self, row: RowProgress, config: RunConfig) -> str:
         return race.metric_of(MODE.asked(config), row.cases[0].selected.workload, super().metric(row, config))
 
-    def first_portion(self, config: RunConfig, cases: Sequence[Case]) -> Portion:
-        return Portion({TRAIN: FIRST_CYCLES})
+    def first_block(self, config: RunConfig, cases: Sequence[Case]) -> NextBlock:
+        return NextBlock({TRAIN: FIRST_CYCLES})
 
     def leaving(
         self, config: RunConfig, cases: Sequence[Case], stage: str, slices: Mapping[int, Sequence[Slice]]
@@ -134,11 +134,11 @@ class Plans(Planner):
         far = race.far_behind(times, asked.margin, once)
         return [index for index in far if cases[index].column != baseline]
 
-    def decide(self, row: OpenRow, config: RunConfig) -> None:
+    def decide(self, row: RowProgress, config: RunConfig) -> None:
         """Have those leave that are too slow to win; Keras without settings once it is known to take over BEYOND."""
         asked, measured = MODE.asked(config), row.measured
         if asked.purpose != "train":  # each look is at predictions
-            row.portion = dataclasses.replace(row.portion, predicts=True)
+            row.next_block = dataclasses.replace(row.next_block, predicts=True)
         if row.stop not in (None, StopReason.ROUNDS):
             return
         left = {case.column: measured[case.key] for case in row.alive}

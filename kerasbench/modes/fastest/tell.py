@@ -7,7 +7,7 @@ from kerasbench import variants
 from kerasbench.analysis.contrasts import Place
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, Asked, RaceConfig
+from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, FastestSettings, RaceConfig
 from kerasbench.modes.fastest.race import Race, race_of
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.report import answer, charts
@@ -185,7 +185,7 @@ def _chart(race: Race, title: str) -> BarChart:
 
 class Tells(Teller):
     name = MODE.name
-    asked = Asked
+    asked = FastestSettings
 
     def words(self, config: RunConfig) -> list[str]:
         asked, words = MODE.asked(config), super().words(config)

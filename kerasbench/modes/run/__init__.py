@@ -11,7 +11,7 @@ PROTOCOLS: tuple[ProtocolKind, ...] = ("steady", "published", "calls", "predicti
 
 
 @dataclass(frozen=True)
-class Asked(Settings):
+class RunSettings(Settings):
     takes = (*EVERY, *ROUNDS, *ELSEWHERE, "scenarios", "suite", "batch_size", "resume", "control")
 
     # fmt: off

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from kerasbench import variants
 from kerasbench.errors import UsageError
-from kerasbench.modes.run import PROTOCOLS, Asked
+from kerasbench.modes.run import PROTOCOLS, RunSettings
 from kerasbench.plan import catalog, configure, parse
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.requests import ProtocolKind
@@ -16,8 +16,8 @@ from kerasbench.runs.planner import Planner
 RESUMED = ("budget", "custom", "trust", "results", "python", "wait", "resume")  # what --resume takes besides files
 
 
-class Plans(Planner):
-    def configured(self, asked: Asked) -> RunConfig | ResumeConfig:
+class RunPlanner(Planner):
+    def configured(self, asked: RunSettings) -> RunConfig | ResumeConfig:
         config = run(asked)
         if not asked.resume:
             return config
@@ -25,7 +25,7 @@ class Plans(Planner):
         files = [file for file in asked.scenarios if catalog.own_files([file])]
         again = {name: said for name, said in asked.choices.items() if variants.BY_NAME[name].again}
         kept = {name: getattr(asked, name) for name in RESUMED}
-        if asked != replace(Asked(scenarios=files, choices=again), **kept):
+        if asked != replace(RunSettings(scenarios=files, choices=again), **kept):
             raise UsageError(
                 "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
                 "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust; and --env"
@@ -33,7 +33,7 @@ class Plans(Planner):
         return ResumeConfig(config.effort.budget_s, files, config.model_config, config.options)
 
 
-def run(asked: Asked) -> RunConfig:
+def run(asked: RunSettings) -> RunConfig:
     kind = parse.known("protocol", asked.protocol, PROTOCOLS)
     for flag in [variant.flag for variant in variants.ALL if variant.prepares and variant.name in asked.choices]:
         if asked.quick or AGENDAS[kind].in_full:

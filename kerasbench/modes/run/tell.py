@@ -10,7 +10,7 @@ from kerasbench.analysis.contrasts import between
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.rankings import Ranking
-from kerasbench.modes.run import Asked
+from kerasbench.modes.run import RunSettings
 from kerasbench.protocol.columns import Column
 from kerasbench.report import answer, command, contrasts, data, details, generation
 from kerasbench.report.document import Document, Winner
@@ -37,7 +37,7 @@ FOLDED: dict[str, Builder] = {
 
 
 class Tells(Teller):
-    asked = Asked
+    asked = RunSettings
 
     @property
     def quoted(self) -> dict[str, Builder]:

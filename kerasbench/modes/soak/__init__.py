@@ -16,7 +16,7 @@ JUDGED_MINUTES = 1.0
 
 
 @dataclass(frozen=True)
-class Asked(Settings):
+class SoakSettings(Settings):
     takes = (*EVERY, "batch_size")
 
     # fmt: off

@@ -4,7 +4,7 @@ from dataclasses import replace
 from typing import get_args
 
 from kerasbench.errors import UsageError
-from kerasbench.modes.soak import JUDGED_MINUTES, MODE, Asked, Purpose, SoakConfig
+from kerasbench.modes.soak import JUDGED_MINUTES, MODE, Purpose, SoakConfig, SoakSettings
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Plan
 from kerasbench.protocol.columns import DEFAULT
@@ -17,8 +17,8 @@ PROTOCOLS: dict[Purpose, ProtocolKind] = {"train": "steady", "predict": "predict
 LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
 
 
-class Plans(Planner):
-    def configured(self, asked: Asked) -> RunConfig:
+class SoakPlanner(Planner):
+    def configured(self, asked: SoakSettings) -> RunConfig:
         purpose, minutes = parse.known("purpose", asked.purpose, PURPOSES), asked.minutes
         if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
             raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")

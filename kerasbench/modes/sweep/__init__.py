@@ -8,7 +8,7 @@ from kerasbench.settings import ELSEWHERE, EVERY, ROUNDS, Settings, options
 
 
 @dataclass(frozen=True)
-class Asked(Settings):
+class SweepSettings(Settings):
     takes = (*EVERY, *ROUNDS, *ELSEWHERE, "control")
 
     batch_sizes: list[str] = options("--batch-size A..B|LIST", WHAT, "1..4096 (doubled each time; default) or 1,8,64.")

@@ -9,7 +9,7 @@ from kerasbench import variants
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import UsageError
-from kerasbench.modes.sweep import MODE, Asked, SweepConfig
+from kerasbench.modes.sweep import MODE, SweepConfig, SweepSettings
 from kerasbench.modes.sweep.series import swept
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Plan, with_controls
@@ -23,8 +23,8 @@ DEFAULT_BATCHES = ["1..4096"]
 MORE_SIZES = 2  # inside the bracket of a crossover (validation/METHOD.md): thirds of an octave
 
 
-class Plans(Planner):
-    def configured(self, asked: Asked) -> RunConfig:
+class SweepPlanner(Planner):
+    def configured(self, asked: SweepSettings) -> RunConfig:
         batches = parse.batches(asked.batch_sizes or ([] if asked.widths else DEFAULT_BATCHES))
         options = configure.options_of(asked)
         kind: ProtocolKind = "sweep"

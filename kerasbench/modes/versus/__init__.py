@@ -11,7 +11,7 @@ from kerasbench.settings import ELSEWHERE, EVERY, ROUNDS, Settings, option
 
 
 @dataclass(frozen=True)
-class Asked(Settings):
+class VersusSettings(Settings):
     takes: ClassVar[tuple[str, ...]] = (*EVERY, *ROUNDS, *ELSEWHERE, "scenarios", "batch_size")
 
     # fmt: off
@@ -27,7 +27,7 @@ class Asked(Settings):
 
 
 @dataclass(frozen=True)
-class AskedSearch(Asked):
+class BisectSettings(VersusSettings):
     """What ``bisect`` takes: each probe is a comparison, on this machine."""
 
     takes = (*EVERY, *ROUNDS, "scenarios", "batch_size")

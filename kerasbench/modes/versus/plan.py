@@ -10,17 +10,17 @@ from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
 from kerasbench.host.lock import machine_lock
-from kerasbench.modes.versus import MODE, Asked, VersusConfig
+from kerasbench.modes.versus import MODE, VersusConfig, VersusSettings
 from kerasbench.plan import catalog, configure, parse
 from kerasbench.results.run import ResumeConfig, RunConfig
 from kerasbench.runs.planner import Planner
-from kerasbench.runs.rows import OpenRow
+from kerasbench.runs.rows import RowProgress
 from kerasbench.runs.stopping import StopReason
 from kerasbench.text import percent
 
 
-class Plans(Planner):
-    def configured(self, asked: Asked) -> RunConfig:
+class VersusPlanner(Planner):
+    def configured(self, asked: VersusSettings) -> RunConfig:
         config = configure.configured(asked, "steady", configure.options_of(asked))
         effort = config.effort
         config = replace(config, effort=replace(effort, protocol=replace(effort.protocol, batches=True)))
@@ -30,7 +30,7 @@ class Plans(Planner):
         return MODE.configured(replace(config, control=True), VersusConfig("", "", threshold))
 
     def with_interpreters(
-        self, config: RunConfig | ResumeConfig, asked: Asked, chosen: Interpreters, on_event: events.OnEvent
+        self, config: RunConfig | ResumeConfig, asked: VersusSettings, chosen: Interpreters, on_event: events.OnEvent
     ) -> tuple[RunConfig, Interpreters]:
         """Make both sides' interpreters if need be: of the backends named, else required (``torch==2.6``), else all."""
 
@@ -53,7 +53,7 @@ class Plans(Planner):
         own = replace(MODE.asked(config), base=base, head=head)
         return MODE.configured(replace(config, environments=list(map(str, environments))), own), interpreters
 
-    def decide(self, row: OpenRow, config: RunConfig) -> None:
+    def decide(self, row: RowProgress, config: RunConfig) -> None:
         versions = [case for case in row.alive if not case.options.control]
         if len(versions) < 2 <= len(row.cases):
             row.stop = StopReason.BROKEN

@@ -6,8 +6,8 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.modes import fastest
-from kerasbench.modes.fastest import Asked, RaceConfig, plan
-from kerasbench.modes.fastest.plan import EFFORT, Plans, candidates, default_backend
+from kerasbench.modes.fastest import FastestSettings, RaceConfig, plan
+from kerasbench.modes.fastest.plan import EFFORT, FastestPlanner, candidates, default_backend
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Selected
@@ -17,7 +17,7 @@ from kerasbench.protocol.messages import Code, ProbeReport
 from kerasbench.protocol.stages import EPOCH, TRAIN
 from kerasbench.results.run import Effort, Run, RunConfig, exactly
 from kerasbench.results.store import Store
-from kerasbench.runs.schedule import Portion
+from kerasbench.runs.schedule import NextBlock
 from kerasbench.variants import malloc
 from tests import made
 from tests.scripted import CASES, THREE, FakeWorker, run
@@ -30,12 +30,14 @@ SEES = {"torch": TORCH, "jax": JAX}
 
 def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    asked = Plans().configured(Asked(["dense"], budget="10m"))
+    asked = FastestPlanner().configured(FastestSettings(["dense"], budget="10m"))
     tries = ["backend", "device", "jit", "layout", "malloc", "steps-per-execution"]
     tries += ["tf-data", "threads", "unrolled-steps"]
     assert (fastest.MODE.asked(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
     assert asked.effort == made.changed(EFFORT, budget_s=600, protocol={"predicts": False})
-    named = Plans().configured(Asked(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
+    named = FastestPlanner().configured(
+        FastestSettings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6)
+    )
     assert fastest.MODE.asked(named) == RaceConfig("predict", 0.1, ["jit"], "jax")
     assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
     assert (named.effort.protocol.epochs, named.effort.protocol.predicts) == (False, True)
@@ -59,50 +61,56 @@ def test_the_backend_of_keras_itself(tmp_path: Path, variables: dict[str, str], 
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        (Asked(tries=["batch-size"], purpose="predict"), "--try batch-size is for training"),
-        (Asked(tries=["steps-per-execution"], purpose="predict"), "steps-per-execution is for training"),
-        (Asked(purpose="build"), "purpose 'build'"),
-        (Asked(tries=["batch"]), "setting to --try 'batch'"),
-        (Asked(margin="0%"), "--within must be above 0%, for example 5%; you gave 0%."),
-        (Asked(rounds=13), "at most 12 rounds"),
-        (Asked(tries=["runtime"]), "--runtime: exported models only predict; add --for predict or predict-one"),
-        (Asked(purpose="predict", choices={"runtime": ["pt2"]}, backends=["jax"]), "pt2 is exported from torch, which"),
+        (FastestSettings(tries=["batch-size"], purpose="predict"), "--try batch-size is for training"),
+        (FastestSettings(tries=["steps-per-execution"], purpose="predict"), "steps-per-execution is for training"),
+        (FastestSettings(purpose="build"), "purpose 'build'"),
+        (FastestSettings(tries=["batch"]), "setting to --try 'batch'"),
+        (FastestSettings(margin="0%"), "--within must be above 0%, for example 5%; you gave 0%."),
+        (FastestSettings(rounds=13), "at most 12 rounds"),
+        (
+            FastestSettings(tries=["runtime"]),
+            "--runtime: exported models only predict; add --for predict or predict-one",
+        ),
+        (
+            FastestSettings(purpose="predict", choices={"runtime": ["pt2"]}, backends=["jax"]),
+            "pt2 is exported from torch, which",
+        ),
     ],
 )
-def test_what_a_race_refuses(said: Asked, complaint: str) -> None:
+def test_what_a_race_refuses(said: FastestSettings, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        Plans().configured(said)
+        FastestPlanner().configured(said)
 
 
 @pytest.mark.parametrize(
     ("said", "raced"),
     [
-        (Asked(purpose="predict", tries=["runtime"]), ["jax cpu", "jax cpu runtime=jax_export"]),
+        (FastestSettings(purpose="predict", tries=["runtime"]), ["jax cpu", "jax cpu runtime=jax_export"]),
         (
-            Asked(purpose="predict-one", tries=["backend"], choices={"runtime": ["keras", "pt2"]}),
+            FastestSettings(purpose="predict-one", tries=["backend"], choices={"runtime": ["keras", "pt2"]}),
             ["torch cpu", "torch cpu runtime=pt2", "jax cpu"],
         ),
-        (Asked(purpose="predict", tries=["backend"]), ["torch cpu", "jax cpu"]),
+        (FastestSettings(purpose="predict", tries=["backend"]), ["torch cpu", "jax cpu"]),
     ],
 )
 def test_exported_models_race_where_they_are_asked_for(
-    said: Asked, raced: list[str], monkeypatch: pytest.MonkeyPatch
+    said: FastestSettings, raced: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    config = Plans().configured(dataclasses.replace(said, devices=["cpu"]))
+    config = FastestPlanner().configured(dataclasses.replace(said, devices=["cpu"]))
     probes = made.by_environment(
         {name: report for name, report in SEES.items() if not config.backends or name in config.backends}
     )
-    planned = cases.make(config, [made.selected()], probes, made.MACHINE, (), Plans())
+    planned = cases.make(config, [made.selected()], probes, made.MACHINE, (), FastestPlanner())
     assert [case.column.label for case in planned.cases] == raced
-    says = " ".join(Plans().announce(planned))
+    says = " ".join(FastestPlanner().announce(planned))
     assert ("1 exported model among" in says and " longer" in says) is ("runtime" in "".join(raced))
 
 
 def make(asked: RaceConfig, *chosen: Selected, devices: Sequence[str] = ()) -> Plan:
     probes = made.by_environment({"torch": TORCH, "jax": JAX} if len(chosen) == 1 else {"jax": JAX})
     config = fastest.MODE.configured(RunConfig(devices=[*devices]), asked)
-    return cases.make(config, chosen, probes, made.MACHINE, (), Plans())
+    return cases.make(config, chosen, probes, made.MACHINE, (), FastestPlanner())
 
 
 EIGHT, THIRTY_TWO = "cpu steps-per-execution=8", "cpu steps-per-execution=32"
@@ -124,7 +132,7 @@ def test_who_is_far_behind_leaves_the_block_but_keras_without_settings_stays() -
         slices = {
             index: [Slice(1, ns, cycle, disturbed=disturbed) for cycle in range(3)] for index, ns in took_ns.items()
         }
-        return [*Plans().leaving(config, racing, stage, slices)]
+        return [*FastestPlanner().leaving(config, racing, stage, slices)]
 
     assert (leaving(TRAIN), leaving(EPOCH), leaving(TRAIN, disturbed=True)) == ([1], [], [])
     batches = dataclasses.replace(asked, tries=["batch-size"])  # slices of other samples
@@ -224,7 +232,9 @@ def sliced(*steps_ms: float) -> list[Measurement]:
 
 
 def race(store: Store, worker: FakeWorker, *among: Case, effort: Effort, asked: RaceConfig) -> Run:
-    return run(store, worker, *among, effort=effort, config={"own": dataclasses.asdict(asked)}, planner=Plans())
+    return run(
+        store, worker, *among, effort=effort, config={"own": dataclasses.asdict(asked)}, planner=FastestPlanner()
+    )
 
 
 @pytest.mark.parametrize(
@@ -237,8 +247,10 @@ def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(
     among = [*THREE, made.case(backend="jax", options=Options(threads=1))]
     race(store, worker, *among, effort=Effort(1, 3), asked=RaceConfig(baseline="tensorflow"))
     assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], later, later]
-    portion = Plans().first_portion(RunConfig(effort=exactly(1)), CASES[:1])  # short, also of one column or round
-    assert portion == Portion({TRAIN: plan.FIRST_CYCLES})
+    next_block = FastestPlanner().first_block(
+        RunConfig(effort=exactly(1)), CASES[:1]
+    )  # short, also of one column or round
+    assert next_block == NextBlock({TRAIN: plan.FIRST_CYCLES})
 
 
 @pytest.mark.parametrize(

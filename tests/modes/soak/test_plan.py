@@ -2,8 +2,8 @@ import pytest
 
 from kerasbench.errors import UsageError
 from kerasbench.modes import soak
-from kerasbench.modes.soak import Asked, Purpose, SoakConfig
-from kerasbench.modes.soak.plan import Plans
+from kerasbench.modes.soak import Purpose, SoakConfig, SoakSettings
+from kerasbench.modes.soak.plan import SoakPlanner
 
 KINDS: dict[Purpose, str] = {
     "train": "steady",
@@ -14,7 +14,7 @@ KINDS: dict[Purpose, str] = {
 
 @pytest.mark.parametrize("purpose", KINDS)
 def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
-    asked = Plans().configured(Asked(["dense"], purpose=purpose, minutes=10))
+    asked = SoakPlanner().configured(SoakSettings(["dense"], purpose=purpose, minutes=10))
     protocol = asked.effort.protocol
     assert (soak.MODE.asked(asked), asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
     assert (protocol.kind, protocol.fits) == (KINDS[purpose], purpose == "build-fit")
@@ -26,12 +26,12 @@ def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
 @pytest.mark.parametrize(
     ("said", "complaint"),
     [
-        (Asked(minutes=0), r"--minutes takes a number from 0\.1"),
-        (Asked(minutes=1e6), "--minutes takes a number"),
-        (Asked(minutes=10, timeout="5m"), "--timeout would stop a soak of 10 minutes before its end"),
-        (Asked(purpose="predict-one"), "purpose 'predict-one'"),
+        (SoakSettings(minutes=0), r"--minutes takes a number from 0\.1"),
+        (SoakSettings(minutes=1e6), "--minutes takes a number"),
+        (SoakSettings(minutes=10, timeout="5m"), "--timeout would stop a soak of 10 minutes before its end"),
+        (SoakSettings(purpose="predict-one"), "purpose 'predict-one'"),
     ],
 )
-def test_what_a_soak_refuses(said: Asked, complaint: str) -> None:
+def test_what_a_soak_refuses(said: SoakSettings, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        Plans().configured(said)
+        SoakPlanner().configured(said)

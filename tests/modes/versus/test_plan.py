@@ -8,8 +8,8 @@ from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, UsageError
 from kerasbench.host.lock import machine_lock
 from kerasbench.modes import versus
-from kerasbench.modes.versus import Asked, VersusConfig
-from kerasbench.modes.versus.plan import Plans
+from kerasbench.modes.versus import VersusConfig, VersusSettings
+from kerasbench.modes.versus.plan import VersusPlanner
 from kerasbench.protocol.columns import Environment, Options
 from kerasbench.results.run import RunConfig, exactly
 from kerasbench.results.store import Store
@@ -17,24 +17,24 @@ from tests import made
 from tests.scripted import Events, FakeWorker, noisy, run
 
 
-def sides_of(asked: Asked) -> tuple[RunConfig, Interpreters]:
-    return Plans().with_interpreters(Plans().configured(asked), asked, Interpreters(), Events())
+def sides_of(asked: VersusSettings) -> tuple[RunConfig, Interpreters]:
+    return VersusPlanner().with_interpreters(VersusPlanner().configured(asked), asked, Interpreters(), Events())
 
 
 def test_all_backends_are_compared_unless_the_words_name_some(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sides, "overlay", lambda *_: "/bin/sh")
 
-    def compared(settings: Asked) -> list[str]:
+    def compared(settings: VersusSettings) -> list[str]:
         config, chosen = sides_of(settings)
         assert all(chosen.of(Environment.parse(environment)) == "/bin/sh" for environment in config.environments)
         base, head = (Environment.parse(environment).label for environment in config.environments[:2])
         assert (config.control, versus.MODE.asked(config)) == (True, VersusConfig(base, head, 0.05))
         return config.environments
 
-    keras = Asked(base="keras==3.14.*", head="keras==3.15.*", threshold="5%")
+    keras = VersusSettings(base="keras==3.14.*", head="keras==3.15.*", threshold="5%")
     assert [name.partition("@")[0] for name in compared(keras)[::2]] == ["jax", "tensorflow", "torch"]
     assert compared(made.changed(keras, backends=["torch"])) == ["torch@keras-3.14", "torch@keras-3.15"]
-    jax = Asked(base="jax==0.9", head="jax==0.10", threshold="5")
+    jax = VersusSettings(base="jax==0.9", head="jax==0.10", threshold="5")
     assert compared(jax) == ["jax@jax-0.9", "jax@jax-0.10"]
 
 
@@ -49,7 +49,7 @@ def test_all_backends_are_compared_unless_the_words_name_some(monkeypatch: pytes
 )
 def test_what_versus_refuses(said: dict[str, object], complaint: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sides, "overlay", lambda *_: pytest.fail("it was made"))
-    settings = Asked(base="keras==3.14", head="keras==3.15")
+    settings = VersusSettings(base="keras==3.14", head="keras==3.15")
     with machine_lock():
         with pytest.raises(UsageError, match=complaint):
             sides_of(made.changed(settings, **said))
@@ -63,7 +63,7 @@ def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, 
     worker, heard = FakeWorker(torch=noisy(1, 3, 2)), Events()
     worker.fails = lambda request: made.FAILURE if request.options == versions[failing] else None
     cases = [dataclasses.replace(made.case(options=options), paired=True) for options in versions]
-    record = run(store, worker, *cases, effort=exactly(3), events=heard, planner=Plans())
+    record = run(store, worker, *cases, effort=exactly(3), events=heard, planner=VersusPlanner())
     assert len(worker.blocks) == record.rounds_completed == had
     if had == 1:
         assert record.stopped_because == "base or head failed, so nothing is left to compare"
