@@ -8,17 +8,16 @@ from typing import TypeVar, Unpack, get_args
 
 from kerasbench import commands, keywords
 from kerasbench.analysis import compare as comparisons
-from kerasbench.analysis.contrasts import Contrast
+from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.keywords import Numbers, Words
 from kerasbench.modes import known
-from kerasbench.modes.versus import bisect as searches
+from kerasbench.modes.versus import VersusSettings
 from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
 from kerasbench.pages import series, several
-from kerasbench.plan import catalog, live
-from kerasbench.report.words import times
+from kerasbench.plan import live
 from kerasbench.results import store
-from kerasbench.results.run import Run, RunConfig
+from kerasbench.results.run import Run
 from kerasbench.returns import Bisected, Compared, Explained, Fastest, Machines, Results, Soaked, Versions, kind_of
 from kerasbench.settings import Settings
 
@@ -133,42 +132,23 @@ def bisect(
     them are candidates. Of several workloads, the one that BAD slows most is followed. ``say`` gets a line for each
     probe. It raises what ``run`` raises, and KeyboardInterrupt where a probe was interrupted.
     """
-    from kerasbench.environments import sides
+    from kerasbench.modes.versus import plan  # late: to read results needs nothing that measures
 
-    named = [str(version) for version in ([versions] if isinstance(versions, str | Path) else versions)]
     if any(options.get(name) for name in ("hosts", "cluster")):
         raise UsageError("bisect measures on this machine alone: leave out hosts and cluster")
-    if len(named) < 2:
-        raise UsageError("bisect takes two versions or more, such as 'keras==3.12.0' 'keras==3.15.0'")
-    pair = {"base": named[0], "head": named[-1]}
-    asked = commands.settings(
-        VERSUS, options, scenarios=live.named(scenarios), backends=backends, devices=devices, **pair
-    )
-    config = known.planner(VERSUS).configured(asked)
-    assert isinstance(config, RunConfig)
-    catalog.require_known(config.scenarios, config.model_config, config.suite)  # before an index is asked
-    listed = sides.between(*named) if len(named) == 2 else named
-    first: Contrast | None = None  # of the case that is followed from then on
 
-    def probe(index: int) -> searches.Probe:
-        nonlocal first
-        say(f"bisect: {listed[index]} beside {listed[0]}")
-        pair = {"base": listed[0], "head": listed[index]}
+    def compare(base: str, head: str) -> tuple[Findings, Path]:
+        pair = {"base": base, "head": head}
         measured = _measured(Versions, VERSUS, options, scenarios, backends=backends, devices=devices, **pair)
-        tables = measured.files.tables if measured.files else None
-        if measured.files and measured.files.interrupted:
-            say(f"bisect: interrupted while it measured {listed[index]} ({tables})")
-            raise KeyboardInterrupt
-        (compared,) = measured.versus
-        tried = searches.probe_of(index, compared, searches.case_of(first) if first else None)
-        if tried.ratio and tables:
-            say(f"bisect: {listed[index]} takes {times(tried.ratio)} as long as {listed[0]} ({tables})")
-        first = first or tried.contrast
-        return tried
+        assert isinstance(measured, Versions) and measured.files is not None
+        return measured.files.findings, measured.files.tables
 
-    say(f"bisect: {len(listed)} versions, {searches.most(len(listed))} probes at most")
-    bisection = searches.bisect(len(listed), probe)
-    return Bisected(bisection, listed, first)
+    ends = [str(version) for version in ([versions] if isinstance(versions, str | Path) else versions)]
+    names = live.named(scenarios)
+    asked = commands.settings(VERSUS, options, scenarios=names, backends=backends, devices=devices)
+    assert isinstance(asked, VersusSettings)
+    listed = plan.candidates(ends, asked)
+    return Bisected(plan.search(listed, compare, say), listed)
 
 
 @_described

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 
 from kerasbench.analysis import table
 from kerasbench.analysis.compare import Change, RunComparison
-from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
@@ -206,7 +205,6 @@ class Bisected(Shown):
 
     bisection: bisect.Bisection
     versions: list[str]
-    followed: Contrast | None = None  # the first ratio of the workload and the configuration that were followed
 
     @property
     def version(self) -> str | None:
@@ -214,12 +212,14 @@ class Bisected(Shown):
         return self.versions[self.bisection.slow] if self.bisection.outcome is bisect.SearchOutcome.FOUND else None
 
     def to_data(self) -> PlainRow:
-        case = self.followed.under.row.key(self.followed.under.column.paired) if self.followed else None
+        followed = self.bisection.followed
+        case = followed.under.row.key(followed.under.column.paired) if followed else None
         return search.of_search(self.bisection, self.versions, case).to_data()
 
     @property
     def page(self) -> Page:
-        case = " ".join(bisect.case_of(self.followed)) if self.followed else ""
+        followed = self.bisection.followed
+        case = " ".join(bisect.case_of(followed)) if followed else ""
         return search.bisected(self.bisection, self.versions, case)
 
     def __repr__(self) -> str:

@@ -136,10 +136,10 @@ def contrast(ratio: LogEstimate, verdict: Verdict | None = None) -> Contrast:
     return Contrast(place, place, row.headline, ratio, verdict=verdict or judge([ratio])[0].verdict)
 
 
-def exactly(truths: Sequence[float], half_width: float = 0.01, **off: str) -> Callable[[int], Probe]:
+def exactly(truths: Sequence[float], half_width: float = 0.01, **off: str) -> Callable[[int, object], Probe]:
     """What measures versions without scatter; ``off``: those that say nothing, by v and their number."""
 
-    def probe(index: int) -> Probe:
+    def probe(index: int, case: object) -> Probe:
         ratio = made.estimate(truths[index], truths[index] * (1 + half_width), trials=6)
         return Probe(index, contrast(ratio), off.get(f"v{index}", ""))
 

@@ -327,11 +327,11 @@ def test_versions_have_regressions_for_a_test_to_look_at() -> None:
 def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:
     step = contrast(made.estimate(1.3, 1.4, trials=3), Verdict.SLOWER)
     probe = Probe(1, step)
-    search = Bisected(Bisection(SearchOutcome.FOUND, [probe], fast=0, slow=1), ["old", "new"], step)
+    search = Bisected(Bisection(SearchOutcome.FOUND, [probe], fast=0, slow=1), ["old", "new"])
     assert search.version == "new"
     assert repr(search).startswith("new is the first slow version: a step takes 1.30× (1.21–1.40) as long as with old.")
     assert str(search).startswith("# dense torch cpu: new is the first slow version: a step takes 1.30×")
-    none = Bisected(Bisection(SearchOutcome.NONE, [probe], fast=0, slow=1), ["old", "new"], step)
+    none = Bisected(Bisection(SearchOutcome.NONE, [probe], fast=0, slow=1), ["old", "new"])
     assert none.version is None
     with pytest.raises(UsageError, match="bisect takes two versions or more"):
         kerasbench.bisect(["keras==3.15.0"])

@@ -141,8 +141,8 @@ def of_search(name: str, shell: Shell) -> Printed:
         measure = exactly([1.0, 1.0, 1.0, 1.0, 1.25, 1.25], v2=why)
         control = made.estimate(1.0, 1.01, trials=6)
 
-        def measured(index: int) -> Probe:
-            probe = measure(index)
+        def measured(index: int, case: object) -> Probe:
+            probe = measure(index, case)
             return dataclasses.replace(probe, contrast=dataclasses.replace(made.known(probe.contrast), again=control))
 
         return bisect(6, measured)

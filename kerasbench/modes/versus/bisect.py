@@ -42,6 +42,11 @@ class Bisection:
     slow: int = 0  # the oldest that is known to be slow
 
     @property
+    def followed(self) -> Contrast | None:
+        """The first ratio of the case that all probes are about."""
+        return self.probes[0].contrast
+
+    @property
     def change(self) -> LogEstimate | None:
         """The step of the first slow version over that of the one before it, by what both were beside GOOD."""
         ratios = {probe.index: probe.ratio for probe in self.probes}
@@ -49,13 +54,15 @@ class Bisection:
         return after.and_then(before.inverse) if after and before else after
 
 
-def bisect(versions: int, measure: Callable[[int], Probe]) -> Bisection:
-    """Find the first slow one of so many versions. ``measure`` measures one beside version 0.
+def bisect(versions: int, measure: Callable[[int, Case | None], Probe]) -> Bisection:
+    """Find the first slow one of so many versions. ``measure`` measures a case with one of them beside version 0.
+
+    The first probe, of the last version, has the case that is followed from then on.
 
     Half of the last one's logarithm is what a version must be beyond to count as slow, with its whole 95 % interval: so
     a change lies before the one that is found, also where there were several.
     """
-    last = measure(versions - 1)
+    last = measure(versions - 1, None)
     probes, fast, slow = [last], 0, versions - 1
     if last.why or last.contrast is None or last.contrast.ratio.high is None:
         return Bisection(SearchOutcome.UNDECIDED, probes, fast, slow)
@@ -63,9 +70,9 @@ def bisect(versions: int, measure: Callable[[int], Probe]) -> Bisection:
         # Not shown to be slower, and shown not to be much slower.
         none = last.contrast.verdict is not Verdict.INCONCLUSIVE or last.contrast.ratio.high <= 1 + 2 * last.effect
         return Bisection(SearchOutcome.NONE if none else SearchOutcome.UNDECIDED, probes, fast, slow)
-    middle = math.exp(last.contrast.ratio.log_centre / 2)
+    case, middle = case_of(last.contrast), math.exp(last.contrast.ratio.log_centre / 2)
     while slow - fast > 1:
-        probes.append(probe := measure((fast + slow) // 2))
+        probes.append(probe := measure((fast + slow) // 2, case))
         ratio = probe.ratio
         if probe.why or ratio is None or ratio.low is None or ratio.high is None or ratio.low <= middle <= ratio.high:
             return Bisection(SearchOutcome.UNDECIDED, probes, fast, slow)

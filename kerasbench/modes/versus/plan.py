@@ -1,18 +1,25 @@
-"""What a comparison of versions measures: base and head of each backend in pairs, the base twice."""
+"""What a comparison of versions measures: base and head of each backend in pairs, the base twice. A search compares."""
 
 import sys
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
+from pathlib import Path
 
 from kerasbench import backends, events
 from kerasbench.analysis.estimates import MINIMAL_EFFECT
+from kerasbench.analysis.findings import Findings
 from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
 from kerasbench.host.lock import machine_lock
 from kerasbench.modes.versus import MODE, VersusConfig, VersusSettings
+from kerasbench.modes.versus.bisect import Bisection, Case, Probe, bisect, most, probe_of
+from kerasbench.modes.versus.pairs import versions as compared_versions
 from kerasbench.plan import catalog, configure, parse
-from kerasbench.results.run import ResumeConfig, RunConfig
+from kerasbench.report.words import times
+from kerasbench.results.run import INTERRUPTED, ResumeConfig, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rows import RowProgress
 from kerasbench.runs.stopping import StopReason
@@ -57,3 +64,36 @@ class VersusPlanner(Planner):
         versions = [case for case in row.alive if not case.options.control]
         if len(versions) < 2 <= len(row.cases):
             row.stop = StopReason.BROKEN
+
+
+Compare = Callable[[str, str], tuple[Findings, Path]]  # base and head: what was measured, and the file of its tables
+Say = Callable[[str], None]
+
+
+def candidates(versions: Sequence[str], asked: VersusSettings) -> list[str]:
+    """Return GOOD and BAD with what lies between them; raise KerasbenchError before an index is asked for that."""
+    if len(versions) < 2:
+        raise UsageError("bisect takes two versions or more, such as 'keras==3.12.0' 'keras==3.15.0'")
+    config = VersusPlanner().configured(asked)
+    catalog.require_known(config.scenarios, config.model_config, config.suite)
+    return sides.between(*versions) if len(versions) == 2 else list(versions)
+
+
+def search(versions: Sequence[str], compare: Compare, say: Say) -> Bisection:
+    """Find the first slow version; raise KeyboardInterrupt where a comparison was interrupted."""
+    say(f"bisect: {len(versions)} versions, {most(len(versions))} probes at most")
+    return bisect(len(versions), partial(_probe, versions, compare, say))
+
+
+def _probe(versions: Sequence[str], compare: Compare, say: Say, index: int, case: Case | None) -> Probe:
+    base, head = versions[0], versions[index]
+    say(f"bisect: {head} beside {base}")
+    findings, tables = compare(base, head)
+    if findings.record.stopped_because == INTERRUPTED:
+        say(f"bisect: interrupted while it measured {head} ({tables})")
+        raise KeyboardInterrupt
+    (compared,) = compared_versions(findings)
+    probe = probe_of(index, compared, case)
+    if probe.ratio:
+        say(f"bisect: {head} takes {times(probe.ratio)} as long as {base} ({tables})")
+    return probe

@@ -21,7 +21,7 @@ NEAR, LEAST_ROUNDS, MOST_ROUNDS = 0.02, 3, 12  # when a comparison of versions h
 def searched(truths: Sequence[float], rng: random.Random) -> Bisection:
     """Search with probes that go on as versus does: rounds until the ratio is known to ±2 %."""
 
-    def probe(index: int) -> Probe:
+    def probe(index: int, case: object) -> Probe:
         ratios: list[float] = []
         while True:
             ratios.append(truths[index] / truths[0] * math.exp(rng.gauss(0, SCATTER)))
@@ -67,7 +67,9 @@ OFF, NAMES = "base differs from itself", [f"keras==3.{minor}" for minor in range
         (exactly([1.0] * 6, half_width=0.4), (0, 5, 1), "would have been found, nine times in ten."),  # nobody has seen
     ],
 )
-def test_where_it_is_unsure_it_stops(probe: Callable[[int], Probe], place: tuple[int, int, int], said: str) -> None:
+def test_where_it_is_unsure_it_stops(
+    probe: Callable[[int, object], Probe], place: tuple[int, int, int], said: str
+) -> None:
     search = bisect(6, probe)
     assert (search.outcome, search.fast, search.slow, len(search.probes)) == (SearchOutcome.UNDECIDED, *place)
     assert said in " ".join(sentences(search, NAMES))
@@ -95,7 +97,7 @@ def test_it_believes_no_probe_whose_control_is_off_or_whose_version_fails() -> N
     failing = made.trial(1, failure=made.FAILURE, options=NEW)
     fails = probe_of(1, compared(*versions({OLD: {"step_ms": 2.0}}), failing), None)
     assert fails.why.startswith("died from SIGSEGV")
-    assert bisect(4, lambda index: fails).outcome is SearchOutcome.UNDECIDED
+    assert bisect(4, lambda index, case: fails).outcome is SearchOutcome.UNDECIDED
 
 
 def test_a_search_that_finds_nothing_has_no_versions_between() -> None:
