@@ -105,7 +105,7 @@ def _measure(command: str, as_json: bool, events: bool = False, fail_on: str | N
 
         if asked.hosts or asked.cluster:
             raise UsageError("--events is of one machine: leave out --hosts and --cluster")
-        return lines.told(partial(lines.measure, command, asked))
+        return lines.run_as_lines(partial(lines.measure, command, asked))
     results = api.measure(command, asked)
     code = _finish(results, as_json)
     return gated(results, code) if fail_on and code in (EXIT_OK, EXIT_FAILED) else code

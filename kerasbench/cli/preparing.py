@@ -49,7 +49,7 @@ def doctor(events: bool, as_json: bool, **given: Any) -> int:
     if events:
         from kerasbench.machines import lines
 
-        return lines.told(lambda _: lines.End(_diagnose(asked, False, partial(print, file=sys.stderr))))
+        return lines.run_as_lines(lambda _: lines.End(_diagnose(asked, False, partial(print, file=sys.stderr))))
     if not (asked.hosts or asked.cluster):
         return _diagnose(asked, as_json, print_document)
     from kerasbench import machines
@@ -57,7 +57,7 @@ def doctor(events: bool, as_json: bool, **given: Any) -> int:
 
     with MachinesProgress(to_stderr()) as progress:
         remotes = machines.ask(DOCTOR, asked, progress)
-    print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.said)]) for remote in remotes))
+    print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.report)]) for remote in remotes))
     is_fit = all(remote.end and remote.end.code == EXIT_OK and not remote.cause for remote in remotes)
     return EXIT_OK if is_fit else EXIT_FAILED
 

@@ -38,22 +38,23 @@ from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import NOTHING
 from kerasbench.report.kinds import KINDS
 from kerasbench.results.checks import require_possible_times
-from kerasbench.results.run import Carried, Counted, Run, RunConfig, ScenarioFacts, Trial
+from kerasbench.results.run import Counted, RemoteOrigin, Run, RunConfig, ScenarioFacts, Trial
 from kerasbench.results.store import as_line, read
 from kerasbench.scenario import APPLICATIONS, NAMED
 
 MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios has five million
 # Texts that stay: words of kerasbench and of backends, versions, names of parts, and what is renamed below.
 STAYS = """
-    Batch.x Batch.y Carried.host Compiler.breaks Compiler.eager Counted.scenario Counted.workload Description.name
+    Batch.x Batch.y Compiler.breaks Compiler.eager Counted.scenario Counted.workload Description.name
     Description.title Description.text Description.source Description.kind Device.platform Device.name Exported.exporter
     Exported.image_data_format Exported.versions Failure.cause
     Failure.phase Generation.way Input.name Input.dtype Latency.way Machine.chip Machine.system Machine.architecture
     Machine.cores_by_kind Machine.gpus Machine.driver Machine.identifier MachineState.governors Measurement.fallbacks
     Measurement.lost Movement.weights
     Parity.silenced Parity.sensitive Phase.name Proof.weights Proof.optimizer Proof.output Proof.runtime Protocol.kind
-    Published.history Resolved.dtype_policy Resolved.compute_dtypes Resolved.weight_dtypes Resolved.fp32
-    Resolved.image_data_format Resolved.versions Resolved.processors Resolved.recurrent Resolved.subnormals
+    Published.history RemoteOrigin.host
+    Resolved.dtype_policy Resolved.compute_dtypes Resolved.weight_dtypes Resolved.fp32 Resolved.image_data_format
+    Resolved.versions Resolved.processors Resolved.recurrent Resolved.subnormals
     Resolved.malloc Run.started Run.finished Run.stopped_because Run.resumed Run.kerasbench RunConfig.scenarios
     RunConfig.backends RunConfig.devices RunConfig.environments RunConfig.data RunConfig.suite RunConfig.mode
     RunConfig.own Sample.reasons ScenarioFacts.file_hash ScenarioFacts.baselines ScenarioFacts.suite Signal.name
@@ -98,7 +99,7 @@ def _summed(counts: dict[str, int]) -> dict[str, int]:
 
 OTHER_WORDS: Mapping[type, Callable[[Any], Any]] = {
     Machine: of_system,
-    Carried: lambda part: replace(part, host="another machine"),
+    RemoteOrigin: lambda part: replace(part, host="another machine"),
     Failure: lambda part: replace(part, cause=f"its message was {LEFT_OUT}"),
     Compiler: lambda part: replace(part, breaks=_summed(part.breaks), eager=LEFT_OUT if part.eager else ""),
     Resolved: lambda part: replace(part, versions=_without_builders(part.versions)),

@@ -4,7 +4,6 @@ import dataclasses
 import re
 import shlex
 import threading
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, nullcontext, suppress
@@ -18,15 +17,15 @@ from filelock import FileLock, Timeout
 from kerasbench import __version__, text
 from kerasbench.errors import KerasbenchError, ResultsError, UsageError
 from kerasbench.machines import dask
-from kerasbench.machines.lines import End, Hello, Told
-from kerasbench.machines.luggage import VARIABLES, Luggage, folder_name, packed, words
+from kerasbench.machines.bundle import VARIABLES, RemoteBundle, folder_name, packed, shell_words
+from kerasbench.machines.lines import End, Handshake, RemoteMessage
 from kerasbench.machines.ssh import PYTHON, SHOWN, Shell
 from kerasbench.modes import known
 from kerasbench.names import DOCTOR
 from kerasbench.plan import catalog
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import INTERRUPTED, Carried, RunConfig
+from kerasbench.results.run import INTERRUPTED, RemoteOrigin, RunConfig
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, STAMP, Store, load, read
 from kerasbench.runs.resume import executed
 from kerasbench.settings import Settings
@@ -37,8 +36,6 @@ KEEPING = threading.Lock()  # one run at a time: those of a hundred machines do 
 
 # Scripts, before which F is the folder there.
 PUT = 'umask 077; mkdir -p "$F/results" && cd "$F" && rm -rf files && tar -xf -'
-START = f'umask 077; [ ! -f "$F/{VARIABLES}" ] || . "$F/{VARIABLES}"; exec {{}} -m kerasbench {{}} --events {{}}'
-REMOVE = 'rm -f "$F/results/{}".*; '
 # What no longer counted when a run was resumed stays, and so do the variables of a run that has not ended.
 TIDY = (
     'cd "$F" && rm -rf files && find results -type f -size 0 -exec rm {} + && if rmdir results 2>/dev/null; '
@@ -49,73 +46,103 @@ Carrier = Shell | dask.DaskCarrier
 Say = Callable[[str, str], None]  # a machine, and a line about it
 
 
-@dataclass(eq=False)
-class Remote:
+def start_script(python: str, command: str, words: Sequence[str]) -> str:
+    """Return the script that starts kerasbench there; ``words`` are those of a shell."""
+    interpreter = f'"${{{PYTHON}:-python3}}"'  # of this machine, or of a worker's: the one that runs this
+    if python.startswith("~/"):  # for the shell there to make out
+        interpreter = f'"$HOME"/{shlex.quote(python[2:])}'
+    elif python:
+        interpreter = shlex.quote(python)
+    variables = f'[ ! -f "$F/{VARIABLES}" ] || . "$F/{VARIABLES}"'
+    return f"umask 077; {variables}; exec {interpreter} -m kerasbench {command} --events {' '.join(words)}"
+
+
+@dataclass(frozen=True)
+class RemoteConfig:
+    """What one machine is to measure."""
+
     host: str
-    carrier: Carrier
     command: str
-    asked: Settings  # of this machine, with files by what the asker calls them
-    results: Path
-    name: str = "asker"  # of the folder there
-    luggage: Luggage = field(default_factory=Luggage)
-    python: str = ""  # what runs kerasbench there
+    settings: Settings  # with files by the names that they have here
+    results: Path  # the folder here
+    folder: str = "asker"  # the name of the folder there
+    bundle: RemoteBundle = field(default_factory=RemoteBundle)
+    python: str = ""  # runs kerasbench there; empty: python3
     insecure: bool = False
-    store: Store | None = None  # where its run is kept here
+
+    @property
+    def shown_python(self) -> str:
+        return self.python or "python3"
+
+
+@dataclass(eq=False)
+class RemoteRun:
+    """A run on another machine, and what has become of it so far."""
+
+    config: RemoteConfig
+    carrier: Carrier
+    handshake: Handshake | None = None  # of the same kerasbench, unless its doctor is asked
+    end: End | None = None
+    store: Store | None = None  # of its run here
     cause: str = ""  # why there is less of it than was asked for
     unfinished: bool = False  # what it has measured lies there, and --resume has it go on
-    said: list[str] = field(default_factory=list)  # by its doctor, and of what it is
+    report: list[str] = field(default_factory=list)  # lines of its doctor, and about its kerasbench
     interpreters: list[str] = field(default_factory=list)  # what --python takes there to go on, as it says
-    hello: Hello | None = None  # of the same kerasbench, unless its doctor is asked
-    end: End | None = None
     stopped: bool = False
+
+    @property
+    def host(self) -> str:
+        return self.config.host
 
     def stop(self) -> None:
         self.stopped = True
         self.carrier.stop()
 
     def measure(self, say: Say) -> None:
-        """Have it measure, and take in what it says; the causes of failures are kept, not raised."""
+        """Have it measure, and take in its messages; the causes of failures are kept, not raised."""
         try:
-            if self.command == DOCTOR:
-                self._hear(say)
+            if self.config.command == DOCTOR:
+                self._start_and_follow(say)
             else:
-                with _alone(f"{self.name}-{self.host}"):
+                with _alone(f"{self.config.folder}-{self.host}"):
                     self._measure(say)
         except KerasbenchError as error:
             self.cause = INTERRUPTED if self.stopped else self.cause or str(error)
         if self.cause:
-            self.said.append(f"error: {text.blanked(self.cause)}")
+            self.report.append(f"error: {text.blanked(self.cause)}")
         say(self.host, "; ".join(filter(None, [self.cause or "done", self.carrier.warning])))
 
     def _measure(self, say: Say) -> None:
-        deque(self._run(PUT, self.luggage.archive), maxlen=0)  # to its end
+        self._run_to_end(PUT, self.config.bundle.archive)
         remove = ""
         try:
-            self._hear(say)
+            self._start_and_follow(say)
             if self.end and self.end.file:
                 with KEEPING:
-                    remove = self._keep(self.end)
+                    remove = self._store_run(self.end)
         finally:
-            if self.end or not self.hello:  # else it may be measuring still
+            if self.end or not self.handshake:  # else it may be measuring still
                 with suppress(KerasbenchError):
-                    deque(self._run(remove + TIDY, b""), maxlen=0)
+                    self._run_to_end(remove + TIDY, b"")
 
     def _run(self, script: str, given: bytes | None = None) -> Iterator[bytes]:
+        folder = f"${{HOME:?}}/.local/state/kerasbench/asked/{self.config.folder}"
         try:
-            yield from self.carrier.run(f'F="${{HOME:?}}/.local/state/kerasbench/asked/{self.name}"; {script}', given)
+            yield from self.carrier.run(f'F="{folder}"; {script}', given)
         except ResultsError as error:
             raise ResultsError(f"the connection has ended: {text.printable(str(error))}") from None
 
-    def _hear(self, say: Say) -> None:
+    def _run_to_end(self, script: str, given: bytes) -> None:
+        for _ in self._run(script, given):
+            pass
+
+    def _start_and_follow(self, say: Say) -> None:
         """Start the command, and take in its lines; raise where it does not end in order, or is not this kerasbench."""
-        runner = f'"${{{PYTHON}:-python3}}"'  # of this machine, or of a worker's: the one that runs this
-        if self.python:
-            is_at_home = self.python.startswith("~/")  # for the shell there to make out
-            runner = f'"$HOME"/{shlex.quote(self.python[2:])}' if is_at_home else shlex.quote(self.python)
-        script = START.format(runner, self.command, " ".join(words(self.command, self.asked, self.luggage)))
+        config = self.config
+        words = shell_words(config.command, config.settings, config.bundle)
         try:
-            for line in _lines(self._run(script)):
-                self._take(line, say)
+            for line in _lines(self._run(start_script(config.python, config.command, words))):
+                self._take(_message(line), say)
         except UsageError:
             self.carrier.close()
             raise
@@ -126,58 +153,71 @@ class Remote:
             raise ResultsError("the connection has ended before its run")
         self.cause = self.cause or text.one_line(text.printable(self.end.cause))[: 4 * SHOWN]
 
-    def _take(self, line: bytes, say: Say) -> None:
-        try:
-            message = msgspec.json.decode(line, type=Told)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-            shown = text.one_line(line[:80].decode(errors="replace"))
-            raise UsageError(f"its answer is not one of kerasbench: {shown!r} ({error})") from None
-        if hello := message.hello:
-            self.cause = _difference(hello, f"on {self.host}, {self.python or 'python3'}")
-            if self.cause and self.command != DOCTOR:
-                raise UsageError(self.cause)
-            about = f"Python {hello.python}, {hello.interpreter}; kerasbench {hello.kerasbench}, code {hello.code}"
-            self.said.append(text.blanked(f"connected; {about}"))
-            self.hello, self.unfinished = hello, True
-        if self.hello is None:
+    def _take(self, message: RemoteMessage, say: Say) -> None:
+        if message.handshake:
+            self._shake_hands(message.handshake)
+        if self.handshake is None:
             raise UsageError("its answer is not one of kerasbench: it did not say which one it is")
         if message.end and message.end.file and not STAMP.fullmatch(message.end.file):
             raise UsageError(f"not the name of a run's file: {message.end.file[:SHOWN]!r}")
-        if message.say and self.command == DOCTOR:
-            self.said.append(text.blanked(message.say)[:SHOWN])
-        elif message.say:
-            say(self.host, text.blanked(message.say)[:SHOWN])
-        self.interpreters = list(map(text.blanked, message.python)) or self.interpreters
+        line = text.blanked(message.line)[:SHOWN]
+        if line and self.config.command == DOCTOR:
+            self.report.append(line)
+        elif line:
+            say(self.host, line)
+        self.interpreters = list(map(text.blanked, message.interpreters)) or self.interpreters
         if message.end:
             self.end, self.unfinished = message.end, message.end.file != ""
 
-    def _keep(self, end: End) -> str:
-        """Put its run here, in the place of what it had left before; return what removes it there if it is over."""
+    def _shake_hands(self, there: Handshake) -> None:
+        """Raise UsageError for another kerasbench, which only its doctor may be."""
+        self.cause = _difference(there, f"on {self.host}, {self.config.shown_python}")
+        if self.cause and self.config.command != DOCTOR:
+            raise UsageError(self.cause)
+        about = f"Python {there.python}, {there.interpreter}; kerasbench {there.kerasbench}, code {there.code}"
+        self.report.append(text.blanked(f"connected; {about}"))
+        self.handshake, self.unfinished = there, True
+
+    def _store_run(self, end: End) -> str:
+        """Store its run here, in place of an earlier part of it; return what deletes it there if it is over."""
         run = read(bytes(end.run), Path(f"{end.file}.json"))
         self.end = End(end.code, end.cause, end.file)  # without the run, which may be large
-        asked, config = self.asked, self.luggage.with_names_here(run.config, self.name)
-        given = executed(asked.scenarios, ModelConfig(custom=asked.custom, trust=asked.trust))
-        is_same = asked.resume or config.keep_env == self.luggage.variables
-        if executed(config.scenarios, config.model_config) != given or not is_same:
-            raise ResultsError("it measured other files than it was asked for, or with other environment variables")
-        carried = Carried(self.host, self.name, self.insecure)
-        store = self._earlier(run.started) or Store.create(self.results, run.started)
+        config = self.config.bundle.with_names_here(run.config, self.config.folder)
+        self._require_same_files(config)
+        origin = RemoteOrigin(self.host, self.config.folder, self.config.insecure)
+        store = self._earlier_part(run.started) or Store.create(self.config.results, run.started)
         try:
-            store.finish(dataclasses.replace(run, config=config, carried=carried))
+            store.finish(dataclasses.replace(run, config=config, carried=origin))
         finally:
             store.journal.unlink(missing_ok=True)  # which has reserved the name
         self.store, self.unfinished = store, run.unfinished
         if run.unfinished:
             self.cause = self.cause or run.stopped_because
-        return "" if run.unfinished or run.out_of_time else REMOVE.format(end.file)
+        return "" if run.unfinished or run.out_of_time else f'rm -f "$F/results/{end.file}".*; '
 
-    def _earlier(self, started: str) -> Store | None:
-        for file in self.results.glob(f"{started.replace(':', '').replace('Z', '')}*.json"):
+    def _require_same_files(self, there: RunConfig) -> None:
+        """Raise ResultsError for the configuration of a run that has executed what it was not asked to."""
+        settings = self.config.settings
+        here = executed(settings.scenarios, ModelConfig(custom=settings.custom, trust=settings.trust))
+        has_variables = settings.resume or there.keep_env == self.config.bundle.variables
+        if executed(there.scenarios, there.model_config) != here or not has_variables:
+            raise ResultsError("it measured other files than it was asked for, or with other environment variables")
+
+    def _earlier_part(self, started: str) -> Store | None:
+        for file in self.config.results.glob(f"{started.replace(':', '').replace('Z', '')}*.json"):
             with suppress(ResultsError):
-                earlier = load(file)
-                if earlier.carried and (earlier.carried.host, earlier.carried.share) == (self.host, self.name):
+                origin = load(file).carried
+                if origin and (origin.host, origin.share) == (self.host, self.config.folder):
                     return Store(file.with_suffix(JOURNAL))
         return None
+
+
+def _message(line: bytes) -> RemoteMessage:
+    try:
+        return msgspec.json.decode(line, type=RemoteMessage)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        shown = text.one_line(line[:80].decode(errors="replace"))
+        raise UsageError(f"its answer is not one of kerasbench: {shown!r} ({error})") from None
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -193,7 +233,7 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
         held += rest
 
 
-def _difference(there: Hello, python: str) -> str:
+def _difference(there: Handshake, python: str) -> str:
     """Return why another kerasbench is there, and what makes it the same; empty where it is the same."""
     version, code = (text.one_line(word)[:SHOWN] for word in (there.kerasbench, there.code))
     if version != __version__:
@@ -216,7 +256,7 @@ def _alone(name: str) -> AbstractContextManager[object]:
         return nullcontext()
 
 
-def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
+def ask(command: str, settings: Settings, say: Say) -> list[RemoteRun]:
     """Have machines measure, and return what became of each; raise where a setting is amiss, or none can be asked."""
     for_all = dataclasses.replace(settings, hosts=[], cluster="", insecure=False, python=[], results=Settings().results)
     if settings.hosts and settings.cluster:
@@ -227,20 +267,28 @@ def ask(command: str, settings: Settings, say: Say) -> list[Remote]:
         config = known.planner(command).configured(for_all)
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
-    name, results = folder_name(settings.results), Path(settings.results)
-    luggage = packed(for_all)
+    bundle = packed(for_all)
     shells = nullcontext({host: Shell(host) for host in settings.hosts})
     with dask.connected(settings.cluster, settings.insecure) if settings.cluster else shells as machines:
         remotes = []
         for host, carrier in machines.items():
             runner, interpreters = _python(host, list(machines), settings.python)
-            asked = dataclasses.replace(for_all, python=interpreters)
-            remotes.append(Remote(host, carrier, command, asked, results, name, luggage, runner, settings.insecure))
+            remote = RemoteConfig(
+                host,
+                command,
+                dataclasses.replace(for_all, python=interpreters),
+                results=Path(settings.results),
+                folder=folder_name(settings.results),
+                bundle=bundle,
+                python=runner,
+                insecure=settings.insecure,
+            )
+            remotes.append(RemoteRun(remote, carrier))
         _together(remotes, say)
     return remotes
 
 
-def _together(remotes: Sequence[Remote], say: Say) -> None:
+def _together(remotes: Sequence[RemoteRun], say: Say) -> None:
     """Let them work. Ctrl-C ends each block, and waits for what there still is; the second one waits for nothing."""
     patience_s: float | None = None
     with ThreadPoolExecutor(len(remotes)) as pool:

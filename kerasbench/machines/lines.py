@@ -2,9 +2,9 @@
 
 ::
 
-    {"hello": {...}}                      who measures
-    {"python": ["torch@old=/..."]}        what --python takes to go on with it, where no file says so
-    {"say": "[1/8] mnist_dense torch cpu: 2.10 ms ..."}
+    {"handshake": {...}}                  who measures
+    {"interpreters": ["torch@old=/..."]}  what --python takes to go on with it, where no file says so
+    {"line": "[1/8] mnist_dense torch cpu: 2.10 ms ..."}
     {"end": {"code": 0, "file": "2026-11-27T021000", "run": {...}}}   the last one, with what the file holds
 
 The end of the standard input is Ctrl-C.
@@ -35,7 +35,7 @@ from kerasbench.runs.run import SUPERSEDED, measured
 from kerasbench.settings import Settings
 
 
-class Hello(msgspec.Struct, frozen=True):
+class Handshake(msgspec.Struct, frozen=True):
     kerasbench: str
     code: str  # the hash of the code that measures
     python: str
@@ -49,35 +49,37 @@ class End(msgspec.Struct, frozen=True, omit_defaults=True):
     run: msgspec.Raw = msgspec.Raw()
 
 
-class Told(msgspec.Struct, frozen=True, omit_defaults=True):
-    hello: Hello | None = None
-    python: list[str] = []
-    say: str = ""
+class RemoteMessage(msgspec.Struct, frozen=True, omit_defaults=True):
+    handshake: Handshake | None = None
+    interpreters: list[str] = []
+    line: str = ""
     end: End | None = None
 
 
 class Lines(io.StringIO):
     def __init__(self, outgoing: int) -> None:
         super().__init__()
-        self._outgoing, self._said = os.fdopen(outgoing, "wb"), ""
+        self._outgoing, self._unsent = os.fdopen(outgoing, "wb"), ""
 
-    def send(self, told: Told) -> None:
+    def send(self, message: RemoteMessage) -> None:
         with suppress(OSError):  # nobody hears any more: the end of the input says so, too
-            self._outgoing.write(msgspec.json.encode(told) + b"\n")
+            self._outgoing.write(msgspec.json.encode(message) + b"\n")
             self._outgoing.flush()
 
     def write(self, text: str) -> int:
-        *whole, self._said = (self._said + text).split("\n")
+        *whole, self._unsent = (self._unsent + text).split("\n")
         for line in filter(str.strip, whole):
-            self.send(Told(say=line[:SHOWN]))  # so short, it is written at once: Ctrl-C leaves no half of it
+            self.send(RemoteMessage(line=line[:SHOWN]))  # so short, it is written at once: Ctrl-C leaves no half of it
         return len(text)
 
 
-def told(act: Callable[[Lines], End]) -> int:
+def run_as_lines(act: Callable[[Lines], End]) -> int:
     """Run a command whose output is lines, and return its exit code; whatever else it prints goes to stderr."""
     lines = Lines(os.dup(sys.stdout.fileno()))
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
-    lines.send(Told(hello=Hello(__version__, all_measuring_code(), platform.python_version(), sys.executable)))
+    lines.send(
+        RemoteMessage(handshake=Handshake(__version__, all_measuring_code(), platform.python_version(), sys.executable))
+    )
     end = End(EXIT_INTERNAL, "this is a bug in kerasbench: type the command there, and report what it says")
     threading.Thread(target=_end_with_input, daemon=True).start()
     try:
@@ -89,7 +91,7 @@ def told(act: Callable[[Lines], End]) -> int:
         end = End(EXIT_INTERRUPTED, INTERRUPTED)
     finally:
         signal.signal(signal.SIGTERM, signal.SIG_IGN)  # all is over but the last line
-        lines.send(Told(end=end))
+        lines.send(RemoteMessage(end=end))
     return end.code
 
 
@@ -112,7 +114,7 @@ def measure(command: str, asked: Settings, lines: Lines) -> End:
             return End(EXIT_OK, "", file.stem, msgspec.Raw(as_line(run).strip()))
     progress = ConsoleProgress(Console(file=lines, width=SHOWN, highlight=False), known.sentences)
     config, chosen = known.configured(command, asked, progress)
-    lines.send(Told(python=chosen.to_name_again()))
+    lines.send(RemoteMessage(interpreters=chosen.to_name_again()))
     with measured(config, folder, chosen, known.planner, progress, asked.wait) as finished:
         code = EXIT_USAGE if finished.unsaved else EXIT_OK
         return End(code, finished.unsaved, finished.store.data.stem, msgspec.Raw(as_line(finished.record).strip()))

@@ -226,7 +226,7 @@ def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], known: i
 
 
 @dataclass(frozen=True)
-class Carried:
+class RemoteOrigin:
     """How the records of another machine came here."""
 
     host: str  # as it was asked for
@@ -255,7 +255,7 @@ class Run:
     resumed: list[str] = field(default_factory=list)  # when it went on after each interruption
     cases: int = 0  # how many were planned; 0: not known
     commit: str = ""  # of the git checkout that the run was started in, or as KERASBENCH_COMMIT says
-    carried: Carried | None = None  # from another machine; None: measured by the one that wrote it
+    carried: RemoteOrigin | None = None  # from another machine; None: measured by the one that wrote it
     load: LoadLimit | None = None  # from when on others disturbed a CPU column on all cores; None: not recorded
 
     @property

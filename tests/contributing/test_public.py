@@ -18,7 +18,7 @@ from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Batch, Compiler, Parity, Published
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.results.run import Carried, Run
+from kerasbench.results.run import RemoteOrigin, Run
 from kerasbench.results.store import as_line, read
 from tests import hostile, made
 from tests.catalogue import RUNS
@@ -108,7 +108,7 @@ def personal() -> Run:
             made.changed(run.scenarios[1], suite="published"),
         ],
         machine={"identifier": "erikas-laptop", "system": "Linux 6.1.0-17-erika", "cards": [UUID]},
-        carried=Carried("erika@m1", HOME),
+        carried=RemoteOrigin("erika@m1", HOME),
         trials=[at_home(trial) for trial in run.trials],
     )
 

@@ -23,15 +23,15 @@ from kerasbench import __version__, machines
 from kerasbench.cli import main
 from kerasbench.commands import AskedDoctor
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.machines import Remote
-from kerasbench.machines.lines import End, Hello, Told
-from kerasbench.machines.luggage import Luggage, packed, words
+from kerasbench.machines import RemoteConfig, RemoteRun
+from kerasbench.machines.bundle import RemoteBundle, packed, shell_words
+from kerasbench.machines.lines import End, Handshake, RemoteMessage
 from kerasbench.machines.ssh import Shell
 from kerasbench.modes import fastest, versus
 from kerasbench.modes.run import RunSettings
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
-from kerasbench.results.run import BUDGET, INTERRUPTED, Carried
+from kerasbench.results.run import BUDGET, INTERRUPTED, RemoteOrigin
 from kerasbench.results.store import load
 from kerasbench.runs.run import SUPERSEDED
 from tests import made, stand_in
@@ -50,8 +50,8 @@ from tests.stand_in.machines import (
 )
 
 pytestmark = pytest.mark.processes
-HELLO = Hello(__version__, all_measuring_code(), "3.11.7", "/python")
-OLDER = Hello("0.0.1", "", "3.11", "/p")
+HANDSHAKE = Handshake(__version__, all_measuring_code(), "3.11.7", "/python")
+OLDER = Handshake("0.0.1", "", "3.11", "/p")
 RUN = made.record(*(made.trial(index, backend) for index in (1, 2, 3) for backend in ("jax", "torch")))
 FILE = "2026-01-02T030405"
 
@@ -196,41 +196,41 @@ class Played(Shell):
         yield self.said if given is None else b""
 
 
-def heard(folder: Path, said: str, **more: Any) -> tuple[Remote, str]:
+def heard(results: Path, said: str, **more: Any) -> tuple[RemoteRun, str]:
     """Return what becomes of a machine that says this, and what is shown meanwhile."""
     shown: list[str] = []
-    remote = Remote("box", Played(said), "run", RunSettings(), folder, **more)
+    remote = RemoteRun(RemoteConfig("box", "run", RunSettings(), results, **more), Played(said))
     remote.measure(lambda host, line: shown.append(line))
     return remote, "\n".join(shown)
 
 
-def said(*lines: Told, hello: Hello = HELLO) -> str:
-    return "".join(msgspec.json.encode(line).decode() + "\n" for line in (Told(hello=hello), *lines))
+def said(*lines: RemoteMessage, handshake: Handshake = HANDSHAKE) -> str:
+    return "".join(msgspec.json.encode(line).decode() + "\n" for line in (RemoteMessage(handshake=handshake), *lines))
 
 
 def done(run: object = RUN, file: str = FILE) -> str:
-    return said(Told(end=End(0, file=file, run=msgspec.Raw(msgspec.json.encode(run, enc_hook=dict)))))
+    return said(RemoteMessage(end=End(0, file=file, run=msgspec.Raw(msgspec.json.encode(run, enc_hook=dict)))))
 
 
 def test_what_was_measured_is_kept_with_where_it_comes_from(tmp_path: Path) -> None:
-    remote, _ = heard(tmp_path, done(), name="me-1", insecure=True)
+    remote, _ = heard(tmp_path, done(), folder="me-1", insecure=True)
     assert remote.store is not None and not remote.cause
-    assert load(remote.store.data) == dataclasses.replace(RUN, carried=Carried("box", "me-1", insecure=True))
+    assert load(remote.store.data) == dataclasses.replace(RUN, carried=RemoteOrigin("box", "me-1", insecure=True))
 
 
 @pytest.mark.parametrize(
     ("lines", "cause"),
     [
         ("Welcome to this machine!\n", "its answer is not one of kerasbench: 'Welcome to this machine!'"),
-        ('{"say":"\udcff"}\n', "its answer is not one of kerasbench"),
-        ('{"say":"no hello"}\n', "its answer is not one of kerasbench"),
+        ('{"line":"\udcff"}\n', "its answer is not one of kerasbench"),
+        ('{"line":"no handshake"}\n', "its answer is not one of kerasbench"),
         ("x" * 200_000, "it says more than a run can have to say"),
-        (said(Told(say="\x1b]0;owned\x07"), Told(end=End(2, "no \x1b[2J room"))), "no "),
+        (said(RemoteMessage(line="\x1b]0;owned\x07"), RemoteMessage(end=End(2, "no \x1b[2J room"))), "no "),
         (said(), "the connection has ended"),
         (done(file="../../x"), "not the name of a run's file: '../../x'"),
         (done(file=FILE + "\n"), "not the name of a run's file"),
-        (said(hello=OLDER), f"kerasbench 0.0.1 there, {__version__} here: on box, "),
-        (said(hello=Hello(__version__, "other", "3.11", "/p")), "there has other code (other, and "),
+        (said(handshake=OLDER), f"kerasbench 0.0.1 there, {__version__} here: on box, "),
+        (said(handshake=Handshake(__version__, "other", "3.11", "/p")), "there has other code (other, and "),
     ],
 )
 def test_what_no_kerasbench_says_is_refused(
@@ -270,13 +270,12 @@ def test_a_run_that_may_go_on_stays_there(tmp_path: Path, why: str, removed: boo
     assert any(script.startswith("rm") for script in remote.carrier.scripts) is removed
 
 
-def test_one_that_says_no_hello_is_left(tmp_path: Path, ssh_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_that_shakes_no_hands_is_left(tmp_path: Path, ssh_log: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kerasbench.machines.ssh.ANSWER_S", 0.2)
     (tmp_path / "box").mkdir()
     silent = script(tmp_path / "box" / "python", "#!/bin/sh\nexec sleep 60\n")
-    remote = Remote(
-        "box", Shell("box"), "run", RunSettings(), tmp_path, python=str(silent), luggage=packed(RunSettings())
-    )
+    config = RemoteConfig("box", "run", RunSettings(), tmp_path, python=str(silent), bundle=packed(RunSettings()))
+    remote = RemoteRun(config, Shell("box"))
     remote.measure(lambda host, line: None)
     assert "no answer in 0.2 s: " in remote.cause
 
@@ -284,14 +283,14 @@ def test_one_that_says_no_hello_is_left(tmp_path: Path, ssh_log: Path, monkeypat
 def test_a_folder_there_is_of_a_single_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     with machines._alone("me-box"):
-        remote, _ = heard(tmp_path / "results", done(), name="me")
+        remote, _ = heard(tmp_path / "results", done(), folder="me")
         assert remote.cause.startswith("another command here")
-    assert not heard(tmp_path / "results", done(), name="me")[0].cause
+    assert not heard(tmp_path / "results", done(), folder="me")[0].cause
 
 
 def test_a_doctor_names_what_differs(two: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (two / "odd").mkdir()
-    (two / "odd" / "said").write_text(said(Told(end=End(0)), hello=OLDER))
+    (two / "odd" / "said").write_text(said(RemoteMessage(end=End(0)), handshake=OLDER))
     script(two / "odd" / "kerasbench", f"#!/bin/sh\ncat {two / 'odd' / 'said'}\n")
     names = ["one", "odd", "none"]
     python = [f"--python={name}:kerasbench={two / name / 'kerasbench'}" for name in names]
@@ -321,27 +320,27 @@ def test_files_have_names_there_that_are_told_from_those_here(
     with_files: RunSettings, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("A", "b'c")
-    luggage = packed(dataclasses.replace(with_files, keep_env=["A"]))
+    bundle = packed(dataclasses.replace(with_files, keep_env=["A"]))
     box = Shell()
-    list(box.run(f"F={shlex.quote(str(tmp_path / 'me-1'))}; {machines.PUT}", luggage.archive))
+    list(box.run(f"F={shlex.quote(str(tmp_path / 'me-1'))}; {machines.PUT}", bundle.archive))
     names = sorted(file.name for file in (tmp_path / "me-1").rglob("*") if file.is_file())
     assert names == ["layers.py", "mine.py", "mine_torch.py", "other's.py", "rows.npz", "variables"]
     echo = f"F={shlex.quote(str(tmp_path / 'me-1'))}; . $F/variables; printf '%s\\n' \"$A\" "
-    shown = b"".join(box.run(echo + " ".join(words("run", with_files, luggage)), b"")).decode().splitlines()
+    shown = b"".join(box.run(echo + " ".join(shell_words("run", with_files, bundle)), b"")).decode().splitlines()
     assert shown[0] == "b'c" and "--threads=1" in shown and "--samples=7" in shown and "--scenario=mnist_dense" in shown
     there = [word.partition("=")[2] for word in shown if word.startswith("--scenario=")]
     config = made.changed(RUN, config={"scenarios": there}).config
-    assert luggage.with_names_here(config, "me-1").scenarios == with_files.scenarios
+    assert bundle.with_names_here(config, "me-1").scenarios == with_files.scenarios
     assert Path(there[1]).parent.is_file() and Path(there[2]).is_file()
 
 
 def test_the_words_of_other_commands() -> None:
-    nothing = Luggage()
-    assert words("versus", versus.VersusSettings(base="a", head="b c"), nothing)[-2:] == ["a", "'b c'"]
-    tried = words("fastest", fastest.FastestSettings(["x"], tries=["jit"]), nothing)
+    nothing = RemoteBundle()
+    assert shell_words("versus", versus.VersusSettings(base="a", head="b c"), nothing)[-2:] == ["a", "'b c'"]
+    tried = shell_words("fastest", fastest.FastestSettings(["x"], tries=["jit"]), nothing)
     assert tried == ['--results="$F"/results', "--try=jit", "x"]
-    assert words("run", RunSettings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
-    assert words("doctor", AskedDoctor(backends=["jax"]), nothing) == ["--backend=jax"]
+    assert shell_words("run", RunSettings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
+    assert shell_words("doctor", AskedDoctor(backends=["jax"]), nothing) == ["--backend=jax"]
 
 
 def test_what_is_too_large_or_not_there_does_not_travel(
@@ -349,7 +348,7 @@ def test_what_is_too_large_or_not_there_does_not_travel(
 ) -> None:
     with pytest.raises(UsageError, match="cannot be read: No such file"):
         packed(dataclasses.replace(with_files, custom="gone.py"))
-    monkeypatch.setattr("kerasbench.machines.luggage.MOST_FILES_BYTES", 20)
+    monkeypatch.setattr("kerasbench.machines.bundle.MOST_FILES_BYTES", 20)
     with pytest.raises(UsageError, match="are not sent: copy them to each machine by other means"):
         packed(with_files)
 

@@ -27,7 +27,7 @@ VARIABLES = "variables"  # a script of a shell that sets them, for no command li
 
 
 @dataclass(frozen=True)
-class Luggage:
+class RemoteBundle:
     archive: bytes = b""
     names: Mapping[str, str] = field(default_factory=dict)  # by what its user calls a file, in the folder there
     variables: Mapping[str, str] = field(default_factory=dict)  # of --keep-env
@@ -56,7 +56,7 @@ def folder_name(results: str) -> str:
     return f"{host}-{hashlib.sha256(place.encode()).hexdigest()[:HASH_LENGTH]}"
 
 
-def packed(settings: Settings) -> Luggage:
+def packed(settings: Settings) -> RemoteBundle:
     """Pack the user's own files that these settings name, and variables; raise UsageError where that cannot be."""
     names: dict[str, str] = {}
     contents: dict[str, bytes] = {}
@@ -84,14 +84,14 @@ def packed(settings: Settings) -> Luggage:
             member = tarfile.TarInfo(name)
             member.size, member.mode = len(content), 0o600
             tar.addfile(member, io.BytesIO(content))
-    return Luggage(archive.getvalue(), names, kept)
+    return RemoteBundle(archive.getvalue(), names, kept)
 
 
-def words(command: str, asked: Settings, luggage: Luggage) -> list[str]:
+def shell_words(command: str, asked: Settings, bundle: RemoteBundle) -> list[str]:
     """Return settings as words of a shell there, in whose variable F is the folder."""
 
     def there(value: object) -> str:
-        name = _renamed(str(value), luggage.names)
+        name = _renamed(str(value), bundle.names)
         return f'"$F"/{shlex.quote(name)}' if name != str(value) else shlex.quote(name)
 
     offered = options_of(command)
