@@ -1,4 +1,4 @@
-"""What the quick commands do not load. Durations are validation/startup.py's."""
+"""What the quick commands do not load. validation/studies/start-up.md has durations."""
 
 import sys
 from pathlib import Path

@@ -3,12 +3,11 @@
 What is measured and how is the package's own (processes/block.py, runs/turns.py, analysis/ratios.py).
 """
 
-import itertools
 import math
 import os
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -58,17 +57,9 @@ def blocks(
 
     ``before`` is called before each block.
     """
-    *_, found = itertools.islice(growing(columns, protocol, before), count)
-    return found
-
-
-def growing(
-    columns: list[Column], protocol: Protocol = STEPS, before: Callable[[], None] = lambda: None
-) -> Iterator[dict[str, Measured]]:
-    """Measure one block after another; after each, yield what each column's trials amount to by then, by its name."""
     trials: dict[str, list[tuple[Trial, Measurement]]] = {column.name: [] for column in columns}
     protocols = dict.fromkeys(trials, protocol)
-    for index in itertools.count(1):
+    for index in range(1, count + 1):
         before()
         orders = turns.draw_orders(f"0/{index}")
         for column, (outcome, measured) in zip(
@@ -77,7 +68,7 @@ def growing(
             trial = trial_record(column.case(protocols[column.name]), index, outcome, index)
             trials[column.name].append((trial, measured))
             protocols[column.name] = sizes.freeze(protocols[column.name], measured)
-        yield {name: Measured(list(known), None) for name, known in trials.items()}
+    return {name: Measured(measured, None) for name, measured in trials.items()}
 
 
 def launched(
@@ -85,10 +76,8 @@ def launched(
     protocols: Mapping[str, Protocol],
     orders: turns.Orders,
     at_once: int,
-    enough: Callable[[str, Sequence[Sequence[Slice]]], bool] | None = None,
-    limits: Limits = LIMITS,
 ) -> list[tuple[Outcome, Measurement]]:
-    """Run one block, which ends when it has ``enough`` (None: as a run's blocks do), and return what columns measured.
+    """Run one block, which ends as a run's blocks do, and return what columns measured.
 
     Raises:
         RuntimeError: a column has failed: a benchmark has no use for half of a block.
@@ -96,12 +85,12 @@ def launched(
     protocol, workload = protocols[columns[0].name], columns[0].selected.workload
     cases = [column.case(protocols[column.name]) for column in columns]
     requests = [trial_request(case, case.protocol, RunConfig()) for case in cases]
-    members = [BlockMember(sys.executable, request, limits) for request in requests]
-    enough = enough or partial(turns.enough, protocol, turns.shares(protocol, workload))
+    members = [BlockMember(sys.executable, request, LIMITS) for request in requests]
+    shares = turns.shares(protocol, workload)
     load_limits = [load.limit_of(Device(CPU), None, 0.0, processors(), os.cpu_count() or 1)] * len(columns)
 
     def is_enough(stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
-        return enough(stage, load.judged(stage, slices, load_limits))
+        return turns.enough(protocol, shares, stage, load.judged(stage, slices, load_limits))
 
     policy = BlockPolicy(orders, is_enough, partial(sizes.sizes_of, protocol, workload), lambda: True)
     outcomes, measured = [], {}
@@ -113,15 +102,9 @@ def launched(
     return list(zip(outcomes, load.marked(measured, load_limits).values(), strict=True))
 
 
-def one(column: Column, protocol: Protocol) -> tuple[Outcome, Measurement]:
-    """Run one trial by itself; raise RuntimeError where it fails."""
-    (measured,) = launched([column], {column.name: protocol}, turns.draw_orders("0"), 1)
-    return measured
-
-
 def step_ms(column: Column, protocol: Protocol) -> float:
     """Return the step that a trial by itself reads, in ms."""
-    _, measured = one(column, protocol)
+    ((_, measured),) = launched([column], {column.name: protocol}, turns.draw_orders("0"), 1)
     assert measured.training is not None
     return measured.training.median_ns / 1e6
 

@@ -1,4 +1,4 @@
-"""What a slice used, in readings of some ten microseconds (validation/others_cost.py); host/load.py judges it."""
+"""What a slice used, in readings of some ten microseconds (studies/cost-of-looking.md); host/load.py judges it."""
 
 import ctypes
 import dataclasses

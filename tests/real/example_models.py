@@ -1,7 +1,4 @@
-"""The models of ``examples.py``: the file of their layers, for --custom, and a script that saves or measures one.
-
-python validation/example_models.py save vit vit.keras
-"""
+"""Models of the kinds that Keras' own examples show: saved to a folder, and the file of their layers, for --custom."""
 
 import sys
 from pathlib import Path
@@ -156,27 +153,6 @@ def classes(count: int) -> Any:
     return layers.Dense(count, "softmax")
 
 
-def convnet() -> Any:
-    parts = [layers.Conv2D(16, 3, activation="relu"), layers.MaxPooling2D(), layers.Flatten(), layers.Dropout(0.5)]
-    return compiled(keras.Sequential([keras.Input((28, 28, 1)), *parts, classes(10)]))
-
-
-def autoencoder() -> Any:
-    x = inputs = keras.Input((28, 28, 1))
-    x = layers.MaxPooling2D()(layers.Conv2D(16, 3, activation="relu", padding="same")(x))
-    x = layers.Conv2DTranspose(16, 3, strides=2, activation="relu", padding="same")(x)
-    return compiled(keras.Model(inputs, layers.Conv2D(1, 3, activation="sigmoid", padding="same")(x)), "mse")
-
-
-def unet() -> Any:
-    x = inputs = keras.Input((32, 32, 3))
-    x = down = layers.Activation("relu")(layers.BatchNormalization()(layers.Conv2D(8, 3, padding="same")(x)))
-    x = layers.MaxPooling2D()(layers.BatchNormalization()(layers.SeparableConv2D(16, 3, padding="same")(x)))
-    x = layers.UpSampling2D()(layers.BatchNormalization()(layers.Conv2DTranspose(8, 3, padding="same")(x)))
-    x = layers.add([x, down])
-    return compiled(keras.Model(inputs, layers.Conv2D(3, 3, activation="softmax", padding="same")(x)))
-
-
 def pointnet() -> Any:
     x = inputs = keras.Input((64, 3))
     x = layers.Activation("relu")(layers.BatchNormalization()(layers.Conv1D(16, 1)(x)))
@@ -186,16 +162,6 @@ def pointnet() -> Any:
     turn = layers.Reshape((3, 3))(bent(layers.GlobalMaxPooling1D()(x)))
     x = layers.Dot(axes=(2, 1))([inputs, turn])
     return compiled(keras.Model(inputs, classes(5)(layers.GlobalMaxPooling1D()(layers.Conv1D(16, 1)(x)))))
-
-
-def lstm() -> Any:
-    parts = [layers.Embedding(200, 16), layers.Bidirectional(layers.LSTM(16)), layers.Dense(1, "sigmoid")]
-    return compiled(keras.Sequential([keras.Input((None,), dtype="int32"), *parts]), "binary_crossentropy")
-
-
-def conv_lstm() -> Any:
-    parts = [layers.ConvLSTM2D(4, 3, padding="same", return_sequences=True), layers.Conv3D(1, 3, padding="same")]
-    return compiled(keras.Sequential([keras.Input((None, 12, 12, 1)), *parts]), "mse")
 
 
 def seq2seq() -> Any:
@@ -232,43 +198,15 @@ def vit() -> Any:
     return compiled(keras.Model(inputs, classes(10)(layers.Flatten()(x))))
 
 
-def uncompiled() -> Any:
-    return keras.Sequential([keras.Input((8,)), layers.Dense(16, "relu"), classes(3)])
-
-
 def strict() -> Any:
     return compiled(keras.Sequential([keras.Input((8,)), Strict(16), classes(3)]))
 
 
-def lambda_layer() -> Any:
-    return compiled(keras.Sequential([keras.Input((8,)), layers.Lambda(lambda x: x * 2), classes(3)]))
-
-
-MODELS = {
-    one.__name__: one
-    for one in (
-        *(convnet, autoencoder, unet, pointnet, lstm, conv_lstm, seq2seq, grn, two_outputs, recommender, vit),
-        *(uncompiled, strict, lambda_layer),
-    )
-}
-
-
-def measure(name: str, results: str) -> None:
-    """Measure a model that is alive here, on rows of its own."""
-    import numpy as np
-
-    import kerasbench
-
-    rng = np.random.default_rng(0)
-    rows = rng.integers(0, 600, (4096, 2)).astype("int32"), rng.random((4096, 1), dtype="float32").round()
-    print(kerasbench.run(MODELS[name](), data=rows, custom=__file__, quick=True, results=results, wait=True))
+MODELS = (pointnet, seq2seq, grn, two_outputs, recommender, vit, strict)
 
 
 if __name__ == "__main__":
-    _, act, which, place = sys.argv
-    if act == "write":
-        Path(place).write_text(EXPERTS, "utf-8")
-    elif act == "save":
-        MODELS[which]().save(place)
-    else:
-        measure(which, place)
+    place = Path(sys.argv[1])
+    (place / "experts.py").write_text(EXPERTS, "utf-8")
+    for model in MODELS:
+        model().save(place / f"{model.__name__}.keras")
