@@ -19,8 +19,9 @@ import pytest
 
 from kerasbench import api, returns
 from kerasbench.analysis.estimates import Verdict
+from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import METRICS
-from kerasbench.analysis.table import MEASURED, NAMES
+from kerasbench.analysis.table import MEASURED, NAMES, Observation, observations
 from kerasbench.host.noise import WarningKind
 from kerasbench.modes.known import MODES
 from kerasbench.modes.versus import search as searches
@@ -79,26 +80,26 @@ def as_json(shell: Shell, *words: str) -> str:
     return in_lines(json.loads(shell.out(*words, "--json")))
 
 
-AS_HTML = ("run", "run_devices", "sweep", "versus", "fastest", "soak", "explain", "failures")
+ALL_FORMS = ("run", "explain", "fastest")  # the others have Markdown and JSON
+CHARTS = ("sweep", "soak", "merged")
 MAIN = re.compile(r"<main>(.*)</main>", re.DOTALL)
 
 
 def of_runs(name: str, shell: Shell) -> Printed:
-    """What is said of runs that were measured here: the page of each, and CSV and JSON of all together."""
+    """What is said of runs that were measured here: the page of each, and what they are in Python, of all together."""
     store(catalogue.RUNS[name]())
     results = api.load("results")
     results = returns.kind_of(results.records[0])(results.records)  # as it is returned by what has measured it
-    texts = {"csv": shell.out("report", "results", "--format", "csv"), "json": in_lines(results.to_data())}
+    texts = {"json": in_lines(results.to_data())}
     shell.out("report", "results")
-    pages = {kind: sorted(Path("results").rglob(f"2026*.{kind}")) for kind in ("md", "svg")}
-    texts |= {kind: "\n".join(file.read_text("utf-8") for file in files) for kind, files in pages.items() if files}
-    texts["txt"] = "".join(f"{line.rstrip()}\n" for line in on_terminal(results.page).splitlines())
+    for kind in ("md", "svg") if name in (*ALL_FORMS, *CHARTS) else ("md",):
+        texts[kind] = "\n".join(file.read_text("utf-8") for file in sorted(Path("results").rglob(f"2026*.{kind}")))
     if name == "merged":
         texts["index.md"] = Path("results/README.md").read_text("utf-8")
-    if name in AS_HTML:
+    if name in ALL_FORMS:
+        texts["csv"] = shell.out("report", "results", "--format", "csv")
+        texts["txt"] = "".join(f"{line.rstrip()}\n" for line in on_terminal(results.page).splitlines())
         (texts["html"],) = MAIN.findall(shell.out("report", "results", "--format", "html"))
-    if isinstance(results, returns.Versions):
-        texts["figures.csv"] = rows(results.to_dicts())
     return texts
 
 
@@ -106,10 +107,8 @@ def of_machines(name: str, shell: Shell) -> Printed:
     for number, run in enumerate(catalogue.machines(), start=1):
         store([run], f"results/m{number}")
     several = [f"results/m{number}" for number in (1, 2)]
-    texts = {"csv": shell.out("report", *several, "--format", "csv"), "txt": shell.out("report", *several)}
-    texts["json"] = as_json(shell, "compare", *several, several[0])
-    (texts["html"],) = MAIN.findall(shell.out("report", *several, "--format", "html"))
-    return texts | {"m1.m2.json": as_json(shell, "compare", *several), "compare.txt": shell.out("compare", *several)}
+    texts = {"md": shell.out("report", *several), "json": as_json(shell, "compare", *several, several[0])}
+    return texts | {"m1.m2.json": as_json(shell, "compare", *several), "compare.md": shell.out("compare", *several)}
 
 
 def of_comparison(name: str, shell: Shell) -> Printed:
@@ -190,9 +189,8 @@ def documents() -> list[Document]:
 
 
 @pytest.fixture(scope="module")
-def observed() -> list[dict[str, str]]:
-    tables = (csv.DictReader(io.StringIO(file.read_text(encoding="utf-8"))) for file in GOLDEN.glob("*.csv"))
-    return [line for table in tables if tuple(table.fieldnames or ()) == NAMES for line in table]
+def observed() -> list[Observation]:
+    return observations(Findings.of(run).summary for runs in catalogue.RUNS.values() for run in runs())
 
 
 def test_there_is_a_file_of_each_and_no_other() -> None:
@@ -200,7 +198,7 @@ def test_there_is_a_file_of_each_and_no_other() -> None:
     assert names == {*PRINTED, RECORD.stem}
 
 
-def test_they_have_every_mode_warning_and_metric(documents: list[Document], observed: list[dict[str, str]]) -> None:
+def test_they_have_every_mode_warning_and_metric(documents: list[Document], observed: list[Observation]) -> None:
     cases = [case for printed in documents for case in (*printed.results, *printed.failures)]
     options = {name for case in cases for name in case.configuration.options}
     commands = {mode.name for mode in MODES} | {data.COMPARE, data.HISTORY, BISECT}
@@ -210,12 +208,12 @@ def test_they_have_every_mode_warning_and_metric(documents: list[Document], obse
     assert {warned.kind for printed in documents for warned in printed.warnings} == set(WarningKind)
     assert {failed.code for printed in documents for failed in printed.failures} == set(Code)
     assert {ratio.verdict for printed in documents for ratio in printed.ratios} == {*Verdict, None}
-    assert {line["metric"] for line in observed} - {""} == {metric.name for metric in METRICS}
-    assert {line["status"] for line in observed} == {MEASURED, *Code}
+    assert {line.metric for line in observed} - {""} == {metric.name for metric in METRICS}
+    assert {line.status for line in observed} == {MEASURED, *Code}
 
 
-def test_they_have_every_field_with_something_in_it(documents: list[Document], observed: list[dict[str, str]]) -> None:
-    assert {name for line in observed for name in NAMES if line[name]} == {*NAMES}
+def test_they_have_every_field_with_something_in_it(documents: list[Document], observed: list[Observation]) -> None:
+    assert {name for line in observed for name in NAMES if getattr(line, name) not in ("", None)} == {*NAMES}
     types = [
         value for value in vars(document).values() if isinstance(value, type) and issubclass(value, msgspec.Struct)
     ]

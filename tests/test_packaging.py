@@ -1,10 +1,8 @@
-import ast
 import re
 import subprocess
 import sys
 import tarfile
 import zipfile
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -56,17 +54,3 @@ def test_no_test_module_imports_from_another() -> None:
     imported = re.compile(r"^(?:from|import) .*\btest_.*$", re.MULTILINE)
     texts = {file.name: file.read_text("utf-8") for file in (ROOT / "tests").rglob("*.py")}
     assert {name: imported.findall(text) for name, text in texts.items() if imported.search(text)} == {}
-
-
-def test_a_name_means_one_thing_and_says_which() -> None:
-    trees = [ast.parse(file.read_text("utf-8")) for file in (ROOT / "kerasbench").rglob("*.py")]
-    nodes = [node for tree in trees for node in ast.walk(tree)]
-    classes = Counter(node.name for node in nodes if isinstance(node, ast.ClassDef))
-    assert {name for name, count in classes.items() if count > 1} == {  # native, modes
-        "Loop",
-        "Tells",
-    }
-    variables = {node.id for node in nodes if isinstance(node, ast.Name)} | {
-        node.arg for node in nodes if isinstance(node, ast.arg)
-    }
-    assert variables & {"one", "found", "each", "own"} <= {"own"}  # what a mode alone is asked
