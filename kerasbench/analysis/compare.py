@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import NamedTuple
 
-from kerasbench.analysis.contrasts import Contrast, Place, judged
+from kerasbench.analysis.contrasts import Contrast, Place, judge
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate
 from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import summarize
@@ -82,9 +82,10 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
     is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
     changes = [_change(before[case], after[case], is_one_machine) for case in before if case in after]
     effect = max(was.minimal_effect, now.minimal_effect)
-    verdicts = iter(judged([change.contrast for change in changes if not change.contrast.why], effect, by_run=False))
+    contrasts = {change.case: change.contrast for change in changes if not change.contrast.why}
+    contrasts = judge(contrasts, effect, by_run=False)
     return RunComparison(
-        changes=[change if change.contrast.why else change._replace(contrast=next(verdicts)) for change in changes],
+        changes=[change._replace(contrast=contrasts.get(change.case, change.contrast)) for change in changes],
         added=[case for case in after if case not in before],
         vanished=[case for case in before if case not in after and case not in failed],
         failed=[(case, failed[case]) for case in before if case in failed],

@@ -1,15 +1,17 @@
 """How many times as much one case takes as another: the one form in which that is said, and the one judge of it."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
-from kerasbench.analysis import ratios
+from kerasbench.analysis import estimates, ratios
 from kerasbench.analysis.cases import Measured, Row
-from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
+from kerasbench.analysis.estimates import LogEstimate, Verdict
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.analysis.ratios import in_row
 from kerasbench.protocol.columns import CaseKey, Column
+
+Key = TypeVar("Key")
 
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
 
@@ -61,15 +63,17 @@ def between(row: Row, over: Column, under: Column, metric: str, again: LogEstima
     return Contrast(Place(row, over), Place(row, under), metric, cost, again)
 
 
-def judged(pairs: Iterable[Contrast | None], effect: float, by_run: bool = True) -> list[Contrast]:
+def judge(contrasts: Mapping[Key, Contrast | None], effect: float, by_run: bool = True) -> dict[Key, Contrast]:
     """Return those of one kind that can be divided, with verdicts; ``by_run``: those of a run are judged together."""
-    contrasts = [contrast for contrast in pairs if contrast is not None]
-    known = [None if contrast.withheld else contrast.ratio for contrast in contrasts]
-    runs = [contrast.over.row.run for contrast in contrasts] if by_run else ()
-    return [
-        replace(contrast, ratio=ratio or contrast.ratio, verdict=verdict)
-        for contrast, (ratio, verdict) in zip(contrasts, judge(known, effect, runs), strict=True)
-    ]
+    divided = {key: contrast for key, contrast in contrasts.items() if contrast is not None}
+    ratios = [None if contrast.withheld else contrast.ratio for contrast in divided.values()]
+    runs = [contrast.over.row.run for contrast in divided.values()] if by_run else ()
+    return {
+        key: replace(contrast, ratio=ratio or contrast.ratio, verdict=verdict)
+        for (key, contrast), (ratio, verdict) in zip(
+            divided.items(), estimates.judge(ratios, effect, runs), strict=True
+        )
+    }
 
 
 def is_off(again: LogEstimate | None) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from kerasbench import variants
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, Row
-from kerasbench.analysis.contrasts import Contrast, Place, again_of, believed, between, control, is_off, judged, varied
+from kerasbench.analysis.contrasts import Contrast, Place, again_of, believed, between, control, is_off, judge, varied
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict
 from kerasbench.analysis.metrics import A_CALL
 from kerasbench.analysis.ratios import by_means, in_row
@@ -57,12 +57,12 @@ class Ranking:
 
 def rank(rows: Sequence[Row], effect: float) -> list[Ranking]:
     pairs = [_over_fastest(row) for row in rows]
-    contrasts = iter(judged([contrast for _, others in pairs for contrast in others], effect))
-    believable = [contrast for _, others in pairs for contrast in others if not contrast.withheld]
+    contrasts = judge({contrast.over.key: contrast for _, others in pairs for contrast in others}, effect)
+    believable = [contrast for contrast in contrasts.values() if not contrast.withheld]
     few = all(row.rounds < MIN_TRIALS_FOR_INTERVAL for row in rows)
     tentative = few and not any(contrast.ratio.has_interval for contrast in believable)
     return [
-        Ranking(fastest, [next(contrasts) for _ in others], tentative, control(row))
+        Ranking(fastest, [contrasts[contrast.over.key] for contrast in others], tentative, control(row))
         for row, (fastest, others) in zip(rows, pairs, strict=True)
     ]
 
@@ -111,23 +111,25 @@ def beside(variant: Variant[Any], rows: Sequence[Row], effect: float) -> list[Co
     stands = variant.beside
     if stands is None:
         return []
-    contrasts = [
-        between(row, *((without, column) if stands.inverse else (column, without)), metric, again_of(row))
+    contrasts = {
+        (row.key(column), metric): between(
+            row, *((without, column) if stands.inverse else (column, without)), metric, again_of(row)
+        )
         for row in rows
         for column, without in varied(variant.name, row)
         for metric in ((stands.calls or A_CALL) if row.origin.agenda.only_predicts else stands.metrics)
-    ]
-    return judged(contrasts, effect)
+    }
+    return list(judge(contrasts, effect).values())
 
 
 def speed_ups(rows: Sequence[Row], effect: float) -> list[Contrast]:
-    contrasts = [
-        between(row, gpu, cpu, row.headline, again_of(row))
+    contrasts = {
+        row.key(gpu): between(row, gpu, cpu, row.headline, again_of(row))
         for row in rows
         for cpu, gpu in permutations(_measured(row, row.headline), 2)
         if cpu.device == CPU and gpu.device != CPU and cpu == replace(gpu, device=CPU)
-    ]
-    return judged(contrasts, effect)
+    }
+    return list(judge(contrasts, effect).values())
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import chain
 
 from kerasbench.analysis.cases import STEADY, Measured, Row
-from kerasbench.analysis.contrasts import Contrast, Place, believed, between, judged
+from kerasbench.analysis.contrasts import Contrast, Place, believed, between, judge
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, mean_interval
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
@@ -20,7 +19,7 @@ from kerasbench.analysis.rankings import BreakEven, break_evens
 from kerasbench.analysis.ratios import by_slices, ratio_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.modes.explain.causes import TriedCause, tried_causes
-from kerasbench.protocol.columns import Column
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.measurement import Measurement, Parts, Samples, Training
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns
 
@@ -39,6 +38,10 @@ class Help(StrEnum):
 class Advice:
     what: Help
     contrast: Contrast  # with it over the case as it is: a step, or a sample. Prepared data are no case of their own
+
+    @property
+    def key(self) -> tuple[CaseKey, CaseKey, Help]:
+        return self.contrast.under.key, self.contrast.over.key, self.what
 
 
 @dataclass(frozen=True)
@@ -128,13 +131,14 @@ def share(part: Samples, whole: Samples) -> float:
 
 def _advice(summary: Summary, cases: Sequence[Place]) -> list[list[Advice]]:
     candidates = [list(_candidates(summary, case)) if believed(case.row) else [] for case in cases]
-    verdicts = iter(judged((advice.contrast for advice in chain(*candidates)), summary.record.minimal_effect))
+    contrasts = {advice.key: advice.contrast for of_case in candidates for advice in of_case}
+    contrasts = judge(contrasts, summary.record.minimal_effect)
     helpful = []
     for of_case in candidates:
         faster = [
             advice
-            for advice, contrast in zip(of_case, verdicts, strict=False)
-            if contrast.verdict is Verdict.FASTER
+            for advice in of_case
+            if contrasts[advice.key].verdict is Verdict.FASTER
             # Another case that is significantly faster is always worth a word, preparing data only if it saves enough.
             and (advice.what is not Help.PREPARED or advice.contrast.ratio.value < 1 - WORTH_A_HINT)
         ]

@@ -4,11 +4,10 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from itertools import chain
 
 from kerasbench import variants
 from kerasbench.analysis.cases import PREDICTED_ONE, STEADY
-from kerasbench.analysis.contrasts import Contrast, Place, again_of, between, judged
+from kerasbench.analysis.contrasts import Contrast, Place, again_of, between, judge
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict, mean_interval
 from kerasbench.modes.explain import MODE
 from kerasbench.protocol.messages import Code
@@ -41,16 +40,17 @@ class TriedCause:
 def tried_causes(cases: Sequence[Place], effect: float) -> list[list[TriedCause]]:
     """Return the causes that were tried beside each case, or could not be: those that cost most first."""
     tried = [[*_beside(case)] for case in cases]
-    verdicts = iter(judged((cause.contrast for cause in chain(*tried)), effect))
+    contrasts = {contrast.over.key: contrast for of_case in tried for cause in of_case if (contrast := cause.contrast)}
+    contrasts = judge(contrasts, effect)
     of_cases = []
     for of_case in tried:
-        causes = [_judged(cause, next(verdicts)) if cause.contrast else cause for cause in of_case]
+        causes = [_decide(cause, contrasts[cause.contrast.over.key]) if cause.contrast else cause for cause in of_case]
         costs = {cause.cause.name: cause.contrast.ratio.value for cause in causes if cause.contrast}
         of_cases.append(sorted(causes, key=lambda cause: costs.get(cause.cause.name, math.inf)))
     return of_cases
 
 
-def _judged(tried: TriedCause, contrast: Contrast) -> TriedCause:
+def _decide(tried: TriedCause, contrast: Contrast) -> TriedCause:
     outcome, least = CauseOutcome.NONE, contrast.ratio.low
     if contrast.verdict is Verdict.FASTER:
         outcome = CauseOutcome.FOUND

@@ -6,11 +6,11 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import combinations, islice, pairwise
+from itertools import combinations, pairwise
 
 from kerasbench import variants
 from kerasbench.analysis.cases import Row
-from kerasbench.analysis.contrasts import Contrast, believed, between, judged
+from kerasbench.analysis.contrasts import Contrast, believed, between, judge
 from kerasbench.analysis.estimates import CONFIDENCE, Estimate, Interval, LogEstimate, Verdict, t_quantile
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.protocol.columns import AXES, CPU, Axis, Column, Size
@@ -70,9 +70,17 @@ Ratios = Sequence[tuple[float, LogEstimate]]  # by ascending size
 class Duel:
     """One series over another at each size, ascending, and where that changes."""
 
-    contrasts: list[Contrast]
+    over: Column
+    under: Column
+    contrasts: dict[float, Contrast]
     signs: list[int]  # 1 where the one above is significantly slower, -1 where it is faster, 0 where neither is known
     crossings: "list[Crossing]"
+
+
+def duel_of(over: Column, under: Column, contrasts: dict[float, Contrast]) -> Duel:
+    signs = [sign(contrast.ratio, contrast.verdict) for contrast in contrasts.values()]
+    ratios = [(size, contrast.ratio) for size, contrast in contrasts.items()]
+    return Duel(over, under, contrasts, signs, crossings(over, under, ratios, signs))
 
 
 @dataclass(frozen=True)
@@ -116,26 +124,22 @@ class SizeSeries:
         return {column: cost for column, cost in costs.items() if cost is not None}
 
     @property
-    def pairs(self) -> list[list[Contrast]]:
+    def pairs(self) -> dict[tuple[Column, Column], dict[float, Contrast]]:
         """The columns that are compared, at each size; ones interrupted before an interval go where others have one."""
-        pairs = []
+        pairs = {}
         for a, b in combinations(self.columns, 2):
             if not is_duel(a, b):
                 continue
-            rows = [row for row in self.rows.values() if {a, b} <= row.cases.keys() and believed(row)]
-            contrasts = [contrast for row in rows if (contrast := between(row, a, b, row.headline)) is not None]
-            proven = [contrast for contrast in contrasts if contrast.ratio.has_interval]
-            most = max((contrast.ratio.trials for contrast in contrasts), default=0)
-            pairs.append(proven or [contrast for contrast in contrasts if contrast.ratio.trials == most])
-        return [pair for pair in pairs if pair]
-
-    def duel(self, contrasts: list[Contrast]) -> Duel:
-        signs = [sign(contrast.ratio, contrast.verdict) for contrast in contrasts]
-        ratios = [(self.size(contrast), contrast.ratio) for contrast in contrasts]
-        return Duel(contrasts, signs, crossings(contrasts[0].over.column, contrasts[0].under.column, ratios, signs))
-
-    def size(self, contrast: Contrast) -> float:
-        return next(size for size, row in self.rows.items() if row is contrast.over.row)
+            rows = {size: row for size, row in self.rows.items() if {a, b} <= row.cases.keys() and believed(row)}
+            contrasts = {
+                size: contrast
+                for size, row in rows.items()
+                if (contrast := between(row, a, b, row.headline)) is not None
+            }
+            proven = {size: contrast for size, contrast in contrasts.items() if contrast.ratio.has_interval}
+            most = max((contrast.ratio.trials for contrast in contrasts.values()), default=0)
+            pairs[a, b] = proven or {size: pair for size, pair in contrasts.items() if pair.ratio.trials == most}
+        return pairs
 
 
 def is_duel(a: Column, b: Column) -> bool:
@@ -194,12 +198,19 @@ def swept(findings: Findings) -> list[SizeSeries]:
             if row.size and (size := row.size.along(axis)) is not None:
                 rest = Size(width=row.size.width) if axis == "batch" else Size(batch=row.size.batch)
                 grouped.setdefault((row.name, rest.label, axis), {})[float(size)] = row
-    series = [SizeSeries(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1]
-    pairs = [line.pairs for line in series]
-    contrasts = iter(judged((contrast for of_line in pairs for pair in of_line for contrast in pair), findings.effect))
+    series = {key: SizeSeries(*key, dict(sorted(rows.items()))) for key, rows in grouped.items() if len(rows) > 1}
+    contrasts = {
+        (key, pair, size): contrast
+        for key, line in series.items()
+        for pair, of_pair in line.pairs.items()
+        for size, contrast in of_pair.items()
+    }
+    pairs: dict[object, dict[tuple[Column, Column], dict[float, Contrast]]] = {key: {} for key in series}
+    for (key, pair, size), contrast in judge(contrasts, findings.effect).items():
+        pairs[key].setdefault(pair, {})[size] = contrast
     return [
-        replace(line, duels=[line.duel(list(islice(contrasts, len(pair)))) for pair in of_line])
-        for line, of_line in zip(series, pairs, strict=True)
+        replace(line, duels=[duel_of(*pair, of_pair) for pair, of_pair in pairs[key].items()])
+        for key, line in series.items()
     ]
 
 

@@ -36,15 +36,15 @@ def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
 
 
 def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
-    axis, pair = series.axis, duel.contrasts[0]
+    axis = series.axis
     if duel.crossings:
         return "; ".join(
             f"{called[crossing.winner]} overtakes {called[crossing.loser]} at {place_of(crossing, axis)}"
             for crossing in duel.crossings
         )
-    sizes = [size_along(axis, series.size(contrast)) for contrast in duel.contrasts]
+    sizes = [size_along(axis, size) for size in duel.contrasts]
     span = f"{axis} {sizes[0]}" + ("" if len(sizes) == 1 else f" to {sizes[-1]}")
-    a, b = called[pair.over.column], called[pair.under.column]
+    a, b = called[duel.over], called[duel.under]
     slower = next((sign for sign in duel.signs if sign), 0)
     if not slower:
         return f"{a} and {b} are undecided at {span}"

@@ -5,12 +5,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, Row
-from kerasbench.analysis.contrasts import Contrast, between, judged
+from kerasbench.analysis.contrasts import Contrast, between, judge
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.errors import Undecided
 from kerasbench.modes.versus import MODE
-from kerasbench.protocol.columns import Column
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.text import count
 
@@ -52,6 +52,10 @@ class VersionPair:
     def _is_measured(self, column: Column) -> bool:
         case = self.row.cases.get(column)
         return case is not None and case.failure is None and bool(case.trials)
+
+    @property
+    def key(self) -> CaseKey:
+        return self.row.key(self.head)
 
     def contrast(self, metric: str) -> Contrast | None:
         """Return the head over the base; None where one of them has no number."""
@@ -127,9 +131,11 @@ def versions(findings: Findings) -> list[Versus]:
             if {common.with_options(environment=label) for label in (base, head)} & row.cases.keys()
         ]
         # The verdicts on each kind of number are judged together, because their number matters.
-        kinds = [[pair.contrast(pair.row.headline) for pair in pairs]]
-        kinds += [[pair.contrast(metric) for pair in pairs if metric != pair.row.headline] for metric in BESIDES]
-        contrasts = [contrast for kind in kinds for contrast in judged(kind, effect)]
-        untouched = judged((pair.contrast(UNTOUCHED) for pair in pairs if pair.differ_in_keras_alone), effect)
-        comparisons.append(Versus(base, head, effect, pairs, contrasts, untouched))
+        kinds = [{pair.key: pair.contrast(pair.row.headline) for pair in pairs}]
+        kinds += [
+            {pair.key: pair.contrast(metric) for pair in pairs if metric != pair.row.headline} for metric in BESIDES
+        ]
+        contrasts = [contrast for kind in kinds for contrast in judge(kind, effect).values()]
+        untouched = {pair.key: pair.contrast(UNTOUCHED) for pair in pairs if pair.differ_in_keras_alone}
+        comparisons.append(Versus(base, head, effect, pairs, contrasts, list(judge(untouched, effect).values())))
     return comparisons
