@@ -38,6 +38,7 @@ from kerasbench.runners.feed import Feed, prepare
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import Workload, load
 from kerasbench.worker import train
+from kerasbench.worker.build import prepare_model
 from kerasbench.worker.clock import SETTLE_NS, Pace, SliceClock, WarmUpClock, granted
 from kerasbench.worker.failure import refuse_other_frameworks
 
@@ -78,7 +79,7 @@ def child(backend_name: str, platform: str, mode: str, file: str, workload_name:
     request = TrialRequest("", file, "", workload_name, backend_name, device, 0, "synthetic", Protocol())
     runner = KerasRunner(backend, request)
     runner.load(lambda phase: nullcontext())
-    runner.build(scenario, prepare(scenario, scenario.workload(workload_name), 0))
+    runner.take_model(prepare_model(scenario, prepare(scenario, scenario.workload(workload_name), 0), request))
     study = steps_study if mode == "steps" else epochs_study
     study(runner, scenario.workload(workload_name))
 

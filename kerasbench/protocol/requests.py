@@ -232,6 +232,8 @@ class LookRequest:
     file_hash: str
     workload: str
     backend: str
+    device: Device
+    seed: int
     causes: list[str]  # by their names
     options: Options  # with which the model is measured
     model_config: ModelConfig = NOTHING

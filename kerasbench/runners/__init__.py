@@ -3,6 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kerasbench.backends import Backend
@@ -18,8 +19,16 @@ Call = Callable[[Any], Any]
 Logs = Mapping[str, Sequence[Any]]  # what each epoch logged, by Keras' names
 Bare = Callable[[], AbstractContextManager[Callable[[int], None]]]
 Phase = Callable[[str], AbstractContextManager[None]]
-Adjust = Callable[[Any], None]  # sets what was chosen on a Keras model; raises TrialFailure
-Remake = Callable[[Any, "Feed"], "tuple[Any, Feed]"]  # returns what stands in their place; raises it, too
+
+
+@dataclass
+class PreparedModel:
+    """A scenario's Keras model, compiled, with its weights and what was chosen, before it was run."""
+
+    scenario: Scenario
+    given: "Feed"  # as it was before a choice has changed it
+    feed: "Feed"
+    model: Any
 
 
 class Hooks:
@@ -42,7 +51,7 @@ class Runner(ABC):
     overrides: Sequence[str] = ()  # the methods of Keras' training that the model has of its own
     generate: Callable[[Any, int], Any] | None = None  # the scenario's own way to continue sequences by so many tokens
 
-    # What ``build`` sets.
+    # What ``take_model`` sets.
     scenario: Scenario
     feed: "Feed"
     model: Any  # each of its training steps computes the loss by its ``compute_loss``
@@ -51,17 +60,9 @@ class Runner(ABC):
     to_numpy: Call  # of an array that was predicted on the device
     predict_on_batch: Call  # from NumPy arrays to NumPy arrays
 
-    def __init__(
-        self,
-        backend: Backend,
-        request: TrialRequest,
-        adjust: Adjust = lambda model: None,
-        remake: Remake = lambda model, feed: (model, feed),
-    ) -> None:
+    def __init__(self, backend: Backend, request: TrialRequest) -> None:
         self.backend = backend
         self.request = request
-        self.adjust = adjust
-        self.remake = remake
         self.place: Call = backend.on_device
 
     def load(self, phase: Phase) -> None:  # noqa: B027
@@ -70,17 +71,13 @@ class Runner(ABC):
     def wake(self) -> None:  # noqa: B027
         """Compute something, once the device is taken."""
 
-    @abstractmethod
-    def build(self, scenario: Scenario, feed: "Feed") -> None:
-        """Raise ScenarioError, or TrialFailure where the options are the cause."""
+    def take_model(self, prepared: PreparedModel) -> None:
+        """Measure it, or what is made of it; raise ScenarioError, or TrialFailure where the options are the cause."""
+        raise NotImplementedError
 
     def build_again(self, clears: bool, fits: bool = False) -> None:
         """Build it once more and drop it; ``clears`` what the library keeps of the one before; ``fits``: train it."""
-        self.build(self.scenario, self.feed)
-
-    def fresh(self) -> "Runner | None":
-        """Return a second one that has not been trained; None: it is not compared by one."""
-        return None
+        raise NotImplementedError
 
     def fit(
         self, rows: "Fed", hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False

@@ -10,12 +10,12 @@ from typing import Any
 
 from kerasbench.native import Baseline, Start
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.runners import Call, Hooks, Logs
-from kerasbench.runners.feed import Fed, Feed, Rows
+from kerasbench.runners import Call, Hooks, Logs, PreparedModel
+from kerasbench.runners.feed import Fed, Rows
 from kerasbench.runners.inputs import dtype_name, is_nested
-from kerasbench.runners.keras import KerasRunner, WithKeras
+from kerasbench.runners.keras import WithKeras
 from kerasbench.runners.layers import random_layers
-from kerasbench.scenario import Scenario, ScenarioError, baseline_file, execute, require_unchanged
+from kerasbench.scenario import ScenarioError, baseline_file, execute, require_unchanged
 
 
 class BaselineRunner(WithKeras):
@@ -24,14 +24,13 @@ class BaselineRunner(WithKeras):
     model: Baseline
     _stopped = False
 
-    def build(self, scenario: Scenario, feed: Feed) -> None:
-        self.scenario, self.feed = scenario, feed
+    def take_model(self, prepared: PreparedModel) -> None:
+        self.scenario, self.feed = prepared.scenario, prepared.feed
+        feed, model = prepared.feed, prepared.model
         file, rows, device = Path(self.request.file), feed.train, self.request.device
         if is_nested(rows.x) or is_nested(rows.y) or rows.y is None or rows.weights is not None:
             raise _unsupported("a native baseline takes one array for x and one for y")
-        keras = KerasRunner(self.backend, self.request, self.adjust)
-        keras.build(scenario, feed)
-        if random_layers(keras.layers):
+        if random_layers(list(model._flatten_layers())):
             cause = "its layers use random numbers: the losses of a native baseline could not be compared with Keras'"
             raise _unsupported(cause)
         file = baseline_file(file, self.request.backend)
@@ -42,11 +41,11 @@ class BaselineRunner(WithKeras):
                 f"{file}: a native baseline needs a function build(start) at its top level", "write one"
             )
         place = "cuda" if device.platform == "rocm" else device.platform  # as ROCm builds of torch say
-        weights = [weight.copy() for weight in keras.model.get_weights()]
-        self.take(build(Start(weights, feed.workload, place, keras.jit)))
+        weights, jit = [weight.copy() for weight in model.get_weights()], model.jit_compile
+        self.take(build(Start(weights, feed.workload, place, jit)))
         # Of calls it is the Keras model's; a loop is compiled as its framework does it.
-        self.jit = keras.jit if self.request.protocol.agenda.only_predicts else self.model.jit
-        del keras
+        self.jit = jit if self.request.protocol.agenda.only_predicts else self.model.jit
+        del model, prepared.model
         gc.collect()  # the Keras model is held by cycles, and holds memory on the device
 
     def take(self, baseline: Baseline) -> None:

@@ -5,7 +5,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
-from copy import copy
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -14,23 +13,17 @@ import numpy as np
 
 from kerasbench import private
 from kerasbench.protocol.measurement import Resolved
-from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.protocol.requests import too_few_executions
-from kerasbench.runners import Bare, Call, Hooks, Logs, Phase, Runner
+from kerasbench.runners import Bare, Call, Hooks, Logs, Phase, PreparedModel, Runner
 from kerasbench.runners.batches import made_once, shuffled
 from kerasbench.runners.feed import Fed, Feed, Rows
 from kerasbench.runners.inputs import dtype_name, leaves, mapped
-from kerasbench.runners.weights import make_weights, remember_origins, share_weights
-from kerasbench.scenario import Scenario, ScenarioError
+from kerasbench.runners.weights import make_weights, remember_origins
+from kerasbench.scenario import ScenarioError
 
 NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
 NOT_EVALUATED = (
     "evaluate() has no loss",
     'give compile() one, or the model a test_step of its own that returns it, {"loss": ...}',
-)
-WITHOUT_LOSS = (
-    "compile() names no loss, and no layer brings one",
-    "give compile() a loss; or, to measure predictions alone, write a scenario file with trains=False",
 )
 OVERRIDES = ("train_step", "test_step", "compute_loss")
 HOOKS = ("on_epoch_begin", "on_train_batch_begin", "on_train_end")
@@ -139,18 +132,21 @@ def _fed(array: Any) -> Any:
     return tf.constant(array)
 
 
-def _has_loss(model: Any) -> bool:
-    """Tell whether training may find a loss: of compile(), of a layer of the user's own, or of a regularizer."""
-    if getattr(model, "loss", "") is not None:
+def can_predict(model: Any, feed: Feed) -> bool:
+    """Tell whether it has more than a training step of its own, as a script's model may."""
+    if not feed.is_of_script:
         return True
-    layers = list(model._flatten_layers())
-    regularized = (value for layer in layers for name, value in vars(layer).items() if name.endswith("_regularizer"))
-    is_own = any(not type(part).__module__.startswith("keras.") for part in (model, *layers))
-    return is_own or any(value is not None for value in regularized)
+    import keras
+
+    return type(model).call is not keras.Model.call
+
+
+def count_parameters(model: Any, feed: Feed) -> int:
+    """Return how many numbers are in its weights, also where Keras does not count because it was never called."""
+    return int(model.count_params()) if can_predict(model, feed) else _count(model)
 
 
 def _count(model: Any) -> int:
-    """Return how many numbers are in its weights, also where Keras does not count because it was never called."""
     return sum(math.prod(weight.shape) for weight in model.weights)
 
 
@@ -158,85 +154,35 @@ class KerasRunner(WithKeras):
     origin: list[Any] | None = None  # a script's weights before any step; None: it is no script, or they are too large
     given: Feed  # as it was before a choice has changed it
 
-    def build(self, scenario: Scenario, feed: Feed) -> None:
-        self.scenario, self.given = scenario, feed
-        model = scenario.build(feed.workload)
-        if scenario.trains and not getattr(model, "compiled", False):
-            cause = "build() must return a compiled Keras model"
-            raise ScenarioError(cause, "call model.compile(...) before `return model`")
-        if scenario.trains and not _has_loss(model):
-            raise ScenarioError(*WITHOUT_LOSS)
-        for layer in model._flatten_layers():
-            if getattr(layer, "stateful", False):
-                cause = f"{layer.name} is stateful, so it takes one batch size alone"
-                raise ScenarioError(cause, "build it with stateful=False")
-        if model.run_eagerly:
-            raise ScenarioError("compile() with run_eagerly cannot be measured", "leave run_eagerly out")
-        self.predicts = not feed.is_of_script or type(model).call is not self.keras.Model.call
-        if self.predicts:
-            make_weights(model, feed)
-        if not scenario.keeps_weights:
-            share_weights(model, self.request.seed)
-        self.model, self.feed = model, feed = self.remake(model, feed)
+    def take_model(self, prepared: PreparedModel) -> None:
+        self.scenario, self.given, self.feed = prepared.scenario, prepared.given, prepared.feed
+        self.model = model = prepared.model
+        self.predicts = can_predict(model, self.feed)
         self.layers = list(model._flatten_layers())
-        self.origin = model.get_weights() if feed.is_of_script and _count(model) <= COPIED_NUMBERS else None
+        self.origin = model.get_weights() if self.feed.is_of_script and _count(model) <= COPIED_NUMBERS else None
         layers = model._flatten_layers(include_self=False)
         self.compute_dtypes = {layer.compute_dtype for layer in layers if layer.weights}
-        self.parameters = model.count_params() if self.predicts else _count(model)
-        wanted = scenario.parameters_of(feed.workload)
-        if wanted is not None and self.parameters != wanted and feed.workload.width == 1:
-            cause = f"the model has {self.parameters:,} parameters, the scenario says {wanted:,}"
-            raise ScenarioError(cause, "correct parameters= in the scenario file, or leave it out")
-
-        # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
-        # Keras compiles no model of which a layer says that it cannot be.
-        can_jit = all(layer.supports_jit for layer in self.layers)
-        default = model.jit_compile if feed.is_of_script else self.backend.jit_default(self.request.device)
-        model.jit_compile = bool(can_jit and default)
-        self.adjust(model)
+        self.parameters = count_parameters(model, self.feed)
         self.jit, self.steps_per_execution = bool(model.jit_compile), model.steps_per_execution
-        self._require_executions()
-
         methods = {name: getattr(type(model), name, None) for name in OVERRIDES}
         self.overrides = [
             name for name, method in methods.items() if method and not method.__module__.startswith("keras.")
         ]
-        self.generate = scenario.generate and partial(scenario.generate, model)
+        generate, callbacks = self.scenario.generate, self.scenario.callbacks
+        self.generate = generate and partial(generate, model)
         self.predict_on_batch = model.predict_on_batch
-        self.callbacks = scenario.callbacks(Path(tempfile.mkdtemp())) if scenario.callbacks else []
+        self.callbacks = callbacks(Path(tempfile.mkdtemp())) if callbacks else []
 
-    def _require_executions(self) -> None:
-        """Raise ScenarioError for an epoch with too few steps, TrialFailure where this backend cannot do it."""
-        backend, steps = self.request.backend, self.steps_per_execution
-        if cause := too_few_executions(self.feed.workload.steps, steps):
-            raise ScenarioError(cause, "compile the model with fewer, or give --steps-per-execution 1")
-        if steps == 1:
-            return
-        try:
-            self.model.make_train_function()
-        except ValueError as error:
-            cause = f"Keras cannot run {steps} steps in one execution on {backend}: {error}"
-            remedy = f"leave --steps-per-execution out for {backend}, or give it 1"
-            raise TrialFailure(Failure(Code.UNSUPPORTED, cause, remedy)) from error
-        self.model.train_function = None  # made again by the first step, whose time it is part of
-
-    def fresh(self) -> "KerasRunner | None":
-        fresh = copy(self)
-        if not self.feed.is_of_script:
-            fresh.build(self.scenario, self.given)
-        elif self.origin is None:
-            return None
-        else:
-            self._rewind()
-        return fresh
-
-    def _rewind(self) -> None:
-        """Give a script's model, which is there once, the weights that it began with; its optimizer forgets."""
+    def rewind(self) -> bool:
+        """Give a script's model, which is there once, the weights that it began with; False: they were not kept."""
+        if self.origin is None:
+            return False
         self.model.set_weights(self.origin)
-        for slot in self._slots:
+        for slot in self._slots:  # its optimizer forgets
             if slot.name != "learning_rate":
                 slot.assign(np.zeros(slot.shape, slot.dtype))
         self.model.train_function = None
+        return True
 
     def fit(
         self, rows: Fed, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False

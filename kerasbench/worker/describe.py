@@ -13,7 +13,7 @@ from kerasbench.private import LostNameError
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, LookRequest
-from kerasbench.scenario import Workload, require_unchanged
+from kerasbench.scenario import Scenario, Workload, require_unchanged
 from kerasbench.worker.failure import failure_of, one_line, refuse_other_frameworks
 from kerasbench.worker.resolve import resolve
 from kerasbench.worker.source import ResolvedScenario
@@ -129,7 +129,8 @@ def count(request: CountRequest) -> float:
     refuse_other_frameworks(backend)
     count_operations = backends.get(backend).count_operations
     assert count_operations is not None  # by this it was chosen
-    model, feed = _built(request, COUNTED_SAMPLES)
+    scenario, feed = _fed(request, COUNTED_SAMPLES)
+    model = scenario.build(feed.workload)
     # As it is counted, whatever compile() has asked for: torch cannot run several steps in one execution.
     model.jit_compile, model.steps_per_execution = False, 1
     batch = feed.step(feed.train)
@@ -138,16 +139,17 @@ def count(request: CountRequest) -> float:
 
 
 def look(request: LookRequest) -> dict[str, str]:
-    """Return the causes that the workload's model may have, and why each cannot be tried here; empty where it can."""
-    refuse_other_frameworks(request.backend)
-    from kerasbench.runners.weights import make_weights
+    """Return the causes that the model may have as it is measured, and why each cannot be tried; empty where it can.
 
-    model, feed = _built(request, 1)
-    make_weights(model, feed)
-    for variant, value in variants.chosen(request.options):
-        model, feed = variant.remade(value, model, feed)
-    for variant, value in variants.chosen(request.options):
-        variant.on_model(value, model, request.backend)
+    Raise ScenarioError, or TrialFailure where the options are the cause.
+    """
+    refuse_other_frameworks(request.backend)
+    from kerasbench.runners.weights import remember_origins
+    from kerasbench.worker.build import explained, prepare_model
+
+    remember_origins()
+    with explained(request):
+        model = prepare_model(*_fed(request, 1), request).model
     suspected = {}
     for cause in [cause for cause in variants.CAUSES if cause.name in request.causes]:
         try:
@@ -160,8 +162,8 @@ def look(request: LookRequest) -> dict[str, str]:
     return suspected
 
 
-def _built(request: CountRequest | LookRequest, samples: int) -> tuple[Any, "Feed"]:
-    """Return the workload's model, and what feeds it so many rows."""
+def _fed(request: CountRequest | LookRequest, samples: int) -> tuple[Scenario, "Feed"]:
+    """Return a scenario, and what feeds its model so many rows of the workload."""
     from kerasbench.runners.feed import Feed, draw
 
     file = Path(request.file)
@@ -169,8 +171,7 @@ def _built(request: CountRequest | LookRequest, samples: int) -> tuple[Any, "Fee
     resolved = resolve(file, request.model_config)
     scenario = resolved.scenario
     workload = scenario.workload(request.workload)
-    model = scenario.build(workload)
     if resolved.feed is not None:
-        return model, dataclasses.replace(resolved.feed, train=resolved.feed.train[:samples])
+        return scenario, dataclasses.replace(resolved.feed, train=resolved.feed.train[:samples])
     rows = draw(scenario.dataset(workload), samples, 0, "synthetic")
-    return model, Feed(workload, rows, rows[:0], rows[:0], scenario.class_weight)
+    return scenario, Feed(workload, rows, rows[:0], rows[:0], scenario.class_weight)

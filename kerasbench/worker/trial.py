@@ -19,7 +19,7 @@ from kerasbench.runners.inputs import describe
 from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
 from kerasbench.runtimes import Runtime
 from kerasbench.worker import checks, predict, script, train
-from kerasbench.worker.build import built, explained, started
+from kerasbench.worker.build import built, explained, started, untrained
 from kerasbench.worker.caches import CacheReads
 from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, UNHURRIED_NS, Ask, Pace, SliceClock
 from kerasbench.worker.exported import loaded
@@ -343,7 +343,7 @@ def silenced_parity(trial: Bench) -> None:
         return
     with trial.pipe.phase("parity"):
         try:
-            fresh = runner.fresh()
+            fresh = untrained(runner, trial.request)
             if fresh is None:
                 return
             if runner.backend.LOSS_BY_LOGITS and checks.saturates(

@@ -26,7 +26,9 @@ REQUESTS: list[Request] = [
     requests.DescribeRequest(["/a\nb.py", "/c.py"]),
     requests.FetchRequest("/mine.py", "tiny"),
     requests.CountRequest("/mine.py", "hash", "tiny"),
-    requests.LookRequest("/mine.py", "hash", "tiny", "torch", ["without_pooling_copy"], OPTIONS, MODEL),
+    requests.LookRequest(
+        "/mine.py", "hash", "tiny", "torch", Device("cpu"), 3, ["without_pooling_copy"], OPTIONS, MODEL
+    ),
 ]
 
 

@@ -77,12 +77,13 @@ from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.runners.feed import prepare
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import load
+from kerasbench.worker.build import prepare_model
 request = TrialRequest("", "", "", "default", "jax", Device("cpu"), 5, "synthetic", Protocol())
 runner = KerasRunner(backends.get("jax"), request)
 runner.load(lambda phase: nullcontext())
 scenario, _ = load(Path(sys.argv[1]))
-runner.build(scenario, prepare(scenario, scenario.workloads[0], 0))
-weights = zip(runner.model.weights, runner.model.get_weights())
+model = prepare_model(scenario, prepare(scenario, scenario.workloads[0], 0), request).model
+weights = zip(model.weights, model.get_weights())
 print(json.dumps({"/".join(weight.path.split("/")[-2:]): value.tolist() for weight, value in weights}))
 """
 

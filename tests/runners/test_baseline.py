@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -15,8 +14,7 @@ from kerasbench.native import Start
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.runners import Hooks
-from kerasbench.runners import baseline as baselines
+from kerasbench.runners import Hooks, PreparedModel
 from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.scenario import ScenarioError, Workload, baseline_file, source_hash
@@ -87,43 +85,38 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "mine.py"
 
 
-def built(
-    file: Path, monkeypatch: pytest.MonkeyPatch, text: str, hashed: bool = True, layers: Any = (), feed: Feed = FEED
-) -> BaselineRunner:
+def built(file: Path, text: str, hashed: bool = True, layers: Any = (), feed: Feed = FEED) -> BaselineRunner:
     """Build the baseline of a scenario's file from this text, at a device by which it is placed."""
-    model = SimpleNamespace(layers=layers, jit=True, model=SimpleNamespace(get_weights=lambda: [X]), build=Mock())
-    monkeypatch.setattr(baselines, "KerasRunner", lambda *given: model)
+    model = SimpleNamespace(jit_compile=True, get_weights=lambda: [X], _flatten_layers=lambda: layers)
     baseline = baseline_file(file, "torch")
     baseline.write_text(text)
     request = TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
     planned = dataclasses.replace(request, baseline_hash=source_hash(baseline) if hashed else "")
     runner = BaselineRunner(backends.get("torch"), planned)
     nothing: Any = None
-    runner.build(nothing, feed)
+    runner.take_model(PreparedModel(nothing, feed, feed, model))
     return runner
 
 
-def test_a_baseline_is_built_of_copies_of_the_weights_its_workload_and_its_device(
-    file: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_baseline_is_built_of_copies_of_the_weights_its_workload_and_its_device(file: Path) -> None:
     text = (  # annotations that are text look for the baseline's module
         "from __future__ import annotations\nfrom dataclasses import dataclass\n"
         "@dataclass\nclass Baseline:\n    start: object\n    jit: bool = False\n    weights = list\nbuild = Baseline"
     )
-    runner: Any = built(file, monkeypatch, text)
+    runner: Any = built(file, text)
     start: Start = runner.model.start
     assert start.weights[0] is not X and (start.weights[0] == X).all()
     assert (start.workload.train, start.place, start.jit, runner.jit) == (8, "cuda", True, False)
 
 
-def test_what_has_no_build_or_has_changed_or_draws_is_refused(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_has_no_build_or_has_changed_or_draws_is_refused(file: Path) -> None:
     with pytest.raises(ScenarioError, match=r"mine_torch.py: a native baseline needs a function build\(start\)"):
-        built(file, monkeypatch, "other = 1")
+        built(file, "other = 1")
     with pytest.raises(ScenarioError, match="changed while the run was going on"):
-        built(file, monkeypatch, "build = print", hashed=False)
+        built(file, "build = print", hashed=False)
     dropout = SimpleNamespace(rate=0.5, _seed_generators=[object()])
     weighted = dataclasses.replace(FEED, train=Rows(X, X, X))
     for cause, different in ("random numbers", {"layers": [dropout]}), ("one array for x", {"feed": weighted}):
         with pytest.raises(TrialFailure, match=cause) as raised:
-            built(file, monkeypatch, "build = print", **different)
+            built(file, "build = print", **different)
         assert raised.value.failure.code is Code.UNSUPPORTED

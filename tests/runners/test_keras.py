@@ -4,7 +4,6 @@ import dataclasses
 import itertools
 import sys
 from collections.abc import Iterator
-from functools import partial
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock, call
@@ -21,7 +20,7 @@ from kerasbench.runners import Hooks, keras
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import Scenario, ScenarioError, Workload
-from kerasbench.worker.build import adjust
+from kerasbench.worker.build import prepare_model
 
 CPU, CUDA = Device("cpu"), Device("cuda")
 WORKLOAD = Workload(train=8, parameters=10)  # which stands for that of its scenario
@@ -54,8 +53,8 @@ def scenario(model: Any, **different: Any) -> Scenario:
 def built(scenario: Scenario, feed: Feed = FEED, backend: str = "torch", device: Device = CPU, **options: Any) -> Any:
     asked = Options(**options)
     request = TrialRequest("mine", "mine.py", "", "default", backend, device, 0, "synthetic", Protocol(), asked)
-    runner = KerasRunner(backends.get(backend), request, partial(adjust, request))
-    runner.build(scenario, feed)
+    runner = KerasRunner(backends.get(backend), request)
+    runner.take_model(prepare_model(scenario, feed, request))
     return runner
 
 
@@ -71,13 +70,11 @@ class CalledModel(SimpleNamespace):
 
 
 @pytest.mark.parametrize("compiles", [True, False])
-def test_a_script_is_compiled_as_its_own_compile_says(compiles: bool) -> None:
+def test_a_script_is_compiled_as_its_own_compile_says(compiles: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """JAX compiles by default."""
+    monkeypatch.setitem(sys.modules, "keras", SimpleNamespace(Model=SimpleNamespace(call=None)))
     feed = dataclasses.replace(FEED, digest="of a script")
-    request = TrialRequest("mine", "mine.py", "", "default", "jax", CPU, 0, "synthetic", Protocol())
-    runner = KerasRunner(backends.get("jax"), request)
-    runner.keras = SimpleNamespace(Model=SimpleNamespace(call=None))
-    runner.build(scenario(CalledModel(**vars(made(True, jit_compile=compiles)))), feed)
+    runner = built(scenario(CalledModel(**vars(made(True, jit_compile=compiles)))), feed, "jax")
     assert runner.jit is compiles and runner.predicts
 
 

@@ -87,6 +87,7 @@ RANDOM_ROWS = {"dataset": lambda workload: SimpleNamespace(random=True)}
 def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(checks, "sample_outputs", lambda runner: [[1.0]])
     monkeypatch.setattr(trial, "can_be_silenced", lambda layers: False)
+    monkeypatch.setattr(trial, "untrained", lambda runner, request: SimpleNamespace(layers=[]))
     learns(monkeypatch)
     scenario = SimpleNamespace(keeps_weights=True, **RANDOM_ROWS)
     feed = dataclasses.replace(FEED, draws=draws)
@@ -157,14 +158,14 @@ def test_what_the_first_trial_has_learned_is_known(
     assert (bench.first_step_ns, bench.again_ns, bench.learning, bench.parity) == (1, again_ns, None, None)
 
 
-def test_a_second_model_that_predicts_what_is_no_number_is_a_failure() -> None:
+def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
     failures = [TrialFailure(Failure(code, "numbers that are not finite", "")) for code in (Code.OOM, Code.NONFINITE)]
-    build = Mock(side_effect=failures)
-    bench = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True), fresh=build)
+    monkeypatch.setattr(trial, "untrained", build := Mock(side_effect=failures))
+    bench = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True))
     trial.silenced_parity(bench)  # what was measured stands
     with pytest.raises(TrialFailure, match="not finite"):
         trial.silenced_parity(bench)
-    known = subject(fresh=build)
+    known = subject()
     known.sizes, known.parity = made.SIZES, records.Parity([1.0], [])
     trial.silenced_parity(known)  # is not looked for again
     assert build.call_count == 2
@@ -293,7 +294,6 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
         "trained_weights": list,
         "updates": lambda: None,
         "backend": SimpleNamespace(LOSS_BY_LOGITS=False),
-        "fresh": lambda: SimpleNamespace(layers=[]),
     }
     runner: Any = SimpleNamespace(**(stand_ins | different))
     pipe = pipe or SimpleNamespace(phase=lambda name: contextlib.nullcontext())

@@ -110,6 +110,8 @@ def _suspected(planned: Plan, interpreters: Interpreters, case: Case, tick: ques
         entry.file_hash,
         case.selected.workload.name,
         case.backend,
+        case.device,
+        planned.config.seed,
         [cause.name for cause in variants.CAUSES if cause.is_there(there)],
         case.options,
         entry.model_config,
