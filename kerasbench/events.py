@@ -36,7 +36,6 @@ class RunStarted:
     plan: Plan
     record: Run
     history: History
-    announced: Sequence[str] | None = None  # what its mode says of it; None: which differences it will be able to see
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from kerasbench.analysis.families import Priors
 from kerasbench.analysis.ratios import by_rounds
 from kerasbench.events import Event, OnEvent
 from kerasbench.host.noise import MachineState
+from kerasbench.modes import known
 from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent, PhaseStarted, Tick, TrialStarted
 from kerasbench.processes.outcome import Outcome
@@ -79,11 +80,12 @@ def run(
     plan = made.changed(made.plan(*(planned or CASES), effort=effort or exactly(2), absent=absent), config=config or {})
     if carried:
         different["earlier"] = made.record(*carried)
+    planner = different.pop("planner", None) or known.planner(plan.config)
     in_order = different.pop("in_order", lambda cases, *drawn: list(cases))  # as they stand in a test
     different.setdefault("state", made.state())
     heard = Events() if events is None else events
     with patch.object(schedule, "order_cases", in_order), patch.object(stopping, "ratio_of", by_round):
-        return rounds.Rounds(plan, store, launch, monitor or quiet(), heard, **different).execute()
+        return rounds.Rounds(plan, planner, store, launch, monitor or quiet(), heard, **different).execute()
 
 
 def noisy(*steps_ms: float) -> list[Measurement]:

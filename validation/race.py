@@ -59,13 +59,13 @@ def run(ahead: float, rng: np.random.Generator) -> Outcome:
             of_one_backend = one // SETTINGS == other // SETTINGS
             return race.interval(blocks, math.hypot(WITHIN, OF_ONE_BACKEND if of_one_backend else TYPICAL_SCATTER))
 
-        look = race.look(left, compare, MARGIN)
-        assert look is not None
+        state = race.judge_race(left, compare, MARGIN)
+        assert state is not None
         leader = race.simplest(
-            look, left, compare, MARGIN, lambda candidate: (candidate != baseline, candidate % SETTINGS)
+            state, left, compare, MARGIN, lambda candidate: (candidate != baseline, candidate % SETTINGS)
         )
-        left = [candidate for candidate in left if candidate not in look.slower]
-        if look.is_over:
+        left = [candidate for candidate in left if candidate not in state.slower]
+        if state.is_over:
             break
     return Outcome(bool(times[leader] <= 1 + MARGIN), processes, len(logs[baseline]))
 

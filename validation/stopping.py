@@ -63,7 +63,7 @@ def page(
     deviations = scatter * np.sqrt(DEGREES / rng.chisquare(DEGREES, ROWS))
     offsets = rng.standard_normal((ROWS, COLUMNS)) * BETWEEN / math.sqrt(2)
     rows = [Row(np.array(truth), offsets[row], float(deviations[row]), np.empty((0, COLUMNS))) for row in range(ROWS)]
-    looks: list[list[stopping.Look]] = [[] for _ in rows]
+    precisions: list[stopping.RowPrecision] = [{} for _ in rows]
     open_, prior = list(range(ROWS)), None
     while open_:
         for row in open_:
@@ -76,9 +76,9 @@ def page(
             prior = prior_of(variances, ROWS * (COLUMNS - 1))
         for row in open_:
             others = rows[row].others(prior) if len(rows[row].logs) >= MIN_ROUNDS else []
-            known = [stopping.known_of(ratio, effort, MINIMAL_EFFECT) for ratio in others]
-            looks[row].append({(rows[row].fastest, place): of_ratio for place, of_ratio in enumerate(known)})
-        open_ = [row for row in open_ if stopping.stop_reason(effort, looks[row]) is None]
+            known = [stopping.ratio_precision(ratio, effort, MINIMAL_EFFECT) for ratio in others]
+            precisions[row] = {(rows[row].fastest, place): of_ratio for place, of_ratio in enumerate(known)}
+        open_ = [row for row in open_ if stopping.stop_reason(effort, len(rows[row].logs), precisions[row]) is None]
     return rows, prior
 
 

@@ -264,7 +264,7 @@ def ask(command: str, settings: Settings, say: Say) -> list[RemoteRun]:
     if settings.insecure and settings.hosts:
         raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
-        config = known.planner(command).configured(for_all)
+        config = known.config_of(command, for_all)
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     bundle = packed(for_all)

@@ -1,6 +1,7 @@
 """Which modes there are, and what each does where a run is planned or told."""
 
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kerasbench import modes
@@ -22,9 +23,22 @@ MODES: tuple[Mode[Any], ...] = tuple(import_module(f"{modes.__name__}.{name}").M
 checks.MODES.update({mode.name: mode.asked for mode in MODES})
 
 
-def planner(mode: str) -> "Planner":
-    made: Planner = getattr(import_module(f"{modes.__name__}.{mode}.plan"), f"{mode.capitalize()}Planner")()
-    return made
+def planner(config: RunConfig) -> "Planner[Any]":
+    from kerasbench.runs.planner import Planner
+
+    mode = next(mode for mode in MODES if mode.name == config.mode)
+    kind: type[Planner[Any]] = getattr(plan_module(mode.name), f"{mode.name.capitalize()}Planner", Planner)
+    return kind(config, mode.asked(config))
+
+
+def config_of(command: str, settings: Settings) -> RunConfig | ResumeConfig:
+    """Raise UsageError for a setting that means nothing."""
+    config: RunConfig | ResumeConfig = plan_module(command).config_of(settings)
+    return config
+
+
+def plan_module(mode: str) -> ModuleType:
+    return import_module(f"{modes.__name__}.{mode}.plan")
 
 
 def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[RunConfig | ResumeConfig, Interpreters]":
@@ -32,8 +46,10 @@ def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[Run
     from kerasbench import backends, runtimes
     from kerasbench.environments.interpreters import find
 
-    planned, chosen = planner(command), find(asked.python, [*backends.names(), *runtimes.bare()])
-    return planned.with_interpreters(planned.configured(asked), asked, chosen, on_event)
+    config, chosen = config_of(command, asked), find(asked.python, [*backends.names(), *runtimes.bare()])
+    if isinstance(config, ResumeConfig):
+        return config, chosen
+    return planner(config).with_interpreters(asked, chosen, on_event)
 
 
 def teller(mode: str) -> Teller:

@@ -2,8 +2,10 @@
 
 import itertools
 import os
+import typing
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from kerasbench import backends, variants
 from kerasbench.analysis.names import name_of
@@ -29,13 +31,21 @@ from kerasbench.protocol.columns import (
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
 from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RunConfig
-from kerasbench.variants.variant import CaseFacts
+from kerasbench.variants.variant import CaseFacts, Refusal
 
 GPUS = (*CUDA_FAMILY, *APPLE)  # what backends call GPUs
 DOCTOR = "python -m kerasbench doctor shows what each backend finds, and what is wrong"
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
 Seen = Mapping[Environment, Sequence[Device]]  # the devices that each sees; none where its backend failed
-Shared = tuple[str, str, Size | None, Column | None]  # scenario, workload, size; of versions what a pair has in common
+
+
+class PairKey(NamedTuple):
+    """What cases that are compared have in common."""
+
+    scenario: str
+    workload: str
+    size: Size | None
+    column: Column | None  # of versions, what a pair has in common
 
 
 @dataclass(frozen=True)
@@ -56,10 +66,13 @@ class Case:
         return Column(self.backend, self.device.label, self.options.unsized)
 
     @property
-    def row(self) -> Shared:
-        """What it has in common with the cases that it is compared with."""
+    def row(self) -> PairKey:
         key = self.key
-        return (key.scenario, key.workload, key.size, key.column.paired if self.paired else None)
+        return PairKey(key.scenario, key.workload, key.size, key.column.paired if self.paired else None)
+
+    @property
+    def parameters(self) -> int | None:
+        return self.selected.workload.parameters or self.selected.entry.description.parameters
 
     def resized(self) -> "Case":
         """Return it with the workload of its own size, where it predicts at that."""
@@ -85,34 +98,15 @@ class Case:
         return f"{self.selected.label} {self.backend} {self.device.label} {self.options.label}".strip()
 
 
-class Choices:
-    """What a mode may choose otherwise when cases are made; as it stands, what a configuration says."""
+class CasePlanner(typing.Protocol):
+    """What a mode decides of cases: see ``runs.planner.Planner``, which has it of a plain run."""
 
-    def require(self, config: RunConfig, scenarios: Sequence[Selected]) -> None:
-        """Raise UsageError where nothing of it can be measured in this mode."""
+    config: RunConfig
 
-    def options(
-        self, config: RunConfig, backend: str, device: Device, selected: Selected, processors: int
-    ) -> list[Options]:
-        return list(config.options)
-
-    def devices(self, config: RunConfig, devices: list[Device]) -> list[Device]:
-        """Return those of a backend's devices that are measured, of those that were asked for or are of each model."""
-        return devices
-
-    def protocol(self, config: RunConfig, options: Options) -> Protocol:
-        return config.effort.protocol
-
-    def refusal(self, config: RunConfig, selected: Selected) -> tuple[str, str] | None:
-        """Return why this mode cannot measure a workload, and what to do."""
-        return None
-
-    def leaves_out(self, config: RunConfig, case: Case) -> bool:
-        """Tell whether what a backend cannot do is one case less, and no failure."""
-        return variants.has(case.options, "prepares")
-
-
-PLAIN = Choices()
+    def require(self, scenarios: Sequence[Selected]) -> None: ...
+    def options(self, case: Case, devices: Sequence[Device], processors: int) -> list[Options]: ...
+    def protocol(self, options: Options) -> Protocol: ...
+    def refusal(self, selected: Selected) -> Refusal: ...
 
 
 @dataclass(frozen=True)
@@ -123,6 +117,7 @@ class Plan:
     absent: list[tuple[Case, Failure]]  # what cannot be measured, and why
     warnings: list[str] = field(default_factory=list)
     flops: list[Counted] = field(default_factory=list)  # of each workload's step, where somebody has counted them
+    announcements: Sequence[str] | None = None  # said before it starts; None: which differences it will be able to see
 
     @property
     def effort(self) -> Effort:
@@ -130,89 +125,79 @@ class Plan:
 
 
 def make(
-    config: RunConfig,
+    planner: CasePlanner,
     scenarios: Sequence[Selected],
     probes: Probes,
     here: Machine,
     named: Collection[Environment] = (),
-    choices: Choices = PLAIN,
 ) -> Plan:
     """Cross scenarios, backends, devices and options, and tell the cases that can be measured from the others.
 
     A backend that is not installed is left out, unless it or its interpreter was ``named``, or its pair is there.
     """
-    choices.require(config, scenarios)
-    if config.effort.protocol.agenda.only_predicts:
-        scenarios = untrained(scenarios)
+    config = planner.config
+    scenarios = _required(planner, scenarios)
     absent_at_all = {env for env, report in probes.items() if isinstance(report, Failure) and report.phase == FIND}
     backends_there = {env.backend for env in probes.keys() - absent_at_all}
     expected = {*named}
     if config.paired and any(env.label for env in probes):
         expected = {env for env in probes if env.backend in backends_there}
     wanted = [env for env in probes if env in expected or env not in absent_at_all or env.backend in config.backends]
-    reports = {env: probes[env] for env in wanted}
-    seen = {env: [] if isinstance(report, Failure) else report.devices for env, report in reports.items()}
-    judged = [
-        (case, _failure(config, case, report, here.cores, choices))
-        for env, report in reports.items()
-        for case in _crossed(config, scenarios, env, _devices(config, env, seen, choices), here.cores, choices)
-    ]
-    cases = [case for case, failure in judged if failure is None]
+    seen = {env: [] if isinstance(report := probes[env], Failure) else report.devices for env in wanted}
+    cases, absent, warnings = list[Case](), list[tuple[Case, Failure]](), differing_keras(probes)
+    for env in wanted:
+        for case in _crossed(planner, scenarios, env, _devices(config, env, seen), here.cores):
+            failure = _unavailable(case, probes[env]) or unsupported(case, planner, here.cores)
+            if failure is None:
+                cases.append(case)
+            elif failure.code is Code.UNSUPPORTED and variants.has(case.options, "prepares"):
+                warnings.append(f"{name_of(case.column)} is not measured: {failure.cause}; {failure.remedy}")
+            else:
+                absent.append((case, failure))
     cases = with_controls(cases) if config.control else cases
-    failures = [(case, failure) for case, failure in judged if failure is not None]
-    if (number := len({case.column for case in (*cases, *(case for case, _ in failures))})) > MAX_COLUMNS:
+    if (number := len({case.column for case in (*cases, *(case for case, _ in absent))})) > MAX_COLUMNS:
         most = f"a run has {MAX_COLUMNS} at most"
         raise UsageError(f"these are {number} configurations, and {most}: name fewer backends, devices or options")
-    absent = [
-        (case, failure)
-        for case, failure in failures
-        if failure.code is not Code.UNSUPPORTED or not choices.leaves_out(config, case)
-    ]
     if not cases and not any(failure.code is Code.UNSUPPORTED for _, failure in absent):
         raise MissingBackend(_nothing_there(probes, config.devices))
     if any(case.device.platform == CUDA for case in cases):
         require_clear_numbers(here.gpus)
-    return Plan(config, here, cases, absent, [*differing_keras(probes), *_notices(config, seen, failures)])
+    if not config.devices:
+        warnings += _left_devices(seen)
+    return Plan(config, here, cases, absent, list(dict.fromkeys(warnings)))
 
 
 def require_possible(
-    config: RunConfig,
-    scenarios: Sequence[Selected],
-    environments: Sequence[Environment],
-    processors: int,
-    choices: Choices = PLAIN,
+    planner: CasePlanner, scenarios: Sequence[Selected], environments: Sequence[Environment], processors: int
 ) -> None:
     """Raise UsageError where a configuration that was asked for cannot be measured, whatever devices there are."""
-    choices.require(config, scenarios)
-    if config.effort.protocol.agenda.only_predicts:
-        scenarios = untrained(scenarios)
+    config = planner.config
+    scenarios = _required(planner, scenarios)
     labels = [parse_label(label) for label in config.devices or (CPU, GPU)]
     devices = [Device(name, index) for kind, index in labels for name in (GPUS if kind == GPU else (CPU,))]
     refusals: dict[Options, list[Failure | None]] = {}
     for environment in environments:
-        for case in _crossed(config, scenarios, environment, choices.devices(config, devices), processors, choices):
+        for case in _crossed(planner, scenarios, environment, devices, processors):
             chosen = case.options.but(environment=None)
-            if chosen in config.options and not choices.leaves_out(config, case):
-                refusals.setdefault(chosen, []).append(unsupported(case, config, processors, choices))
+            if chosen in config.options and not variants.has(chosen, "prepares"):
+                refusals.setdefault(chosen, []).append(unsupported(case, planner, processors))
     for options, failures in refusals.items():
         causes = dict.fromkeys(f"{failure.cause}: {failure.remedy}" for failure in failures if failure)
         if None not in failures:
             raise UsageError(f"{options.label or 'nothing of it'} cannot be measured: {'; '.join(causes)}")
 
 
-def _notices(config: RunConfig, seen: Seen, failures: Sequence[tuple[Case, Failure]]) -> list[str]:
-    notices = [
-        f"{name_of(case.column)} is not measured: {failure.cause}; {failure.remedy}"
-        for case, failure in failures
-        if PLAIN.leaves_out(config, case) and failure.code is Code.UNSUPPORTED
-    ]
+def _required(planner: CasePlanner, scenarios: Sequence[Selected]) -> Sequence[Selected]:
+    planner.require(scenarios)
+    return untrained(scenarios) if planner.config.effort.protocol.agenda.only_predicts else scenarios
+
+
+def _left_devices(seen: Seen) -> list[str]:
     chosen = {device.label for devices in seen.values() for device in of_each_model(devices)}
     labels = {device.label: device.described for devices in seen.values() for device in devices}
     left = ", ".join(described for label, described in labels.items() if label not in chosen)
-    if left and not config.devices:
-        how = f"all: --device {','.join(labels)}"
-        notices.append(f"one GPU of each model is measured, so these are left out: {left}; {how}")
-    return list(dict.fromkeys(notices))
+    how = f"all: --device {','.join(labels)}"
+    return [f"one GPU of each model is measured, so these are left out: {left}; {how}"] if left else []
 
 
 def require_clear_numbers(cards: Sequence[str]) -> None:
@@ -252,41 +237,41 @@ def untrained(scenarios: Sequence[Selected]) -> list[Selected]:
 
 def with_controls(cases: Sequence[Case]) -> list[Case]:
     """Return the cases with a second one beside the first of each row: what differs between the two is noise."""
-    first: dict[Shared, Case] = {}
+    first: dict[PairKey, Case] = {}
     for case in cases:
         first.setdefault(case.row, case)
     return [*cases, *(replace(case, options=case.options.but(control=True)) for case in first.values())]
 
 
 def _crossed(
-    config: RunConfig,
+    planner: CasePlanner,
     scenarios: Sequence[Selected],
     environment: Environment,
     devices: Sequence[Device],
     processors: int,
-    choices: Choices,
 ) -> Iterator[Case]:
     """Leave out a large workload on the CPU, and, unless scenarios were named, a variant of which there is nothing."""
-    backend = environment.backend
+    config, backend = planner.config, environment.backend
     for device, selected in itertools.product(devices, scenarios):
         if selected.workload.large and device.kind == CPU and not selected.named:
             continue
-        asked = choices.options(config, backend, device, selected, processors)
-        for options in [options for options in asked if variants.belong(options, backend)]:
+        plain = Case(selected, backend, device, protocol=config.effort.protocol, paired=config.paired)
+        for options in planner.options(plain, devices, processors):
+            if not variants.belong(options, backend):
+                continue
             labelled = options.but(environment=environment.label or None)
-            protocol = choices.protocol(config, options)
-            case = Case(selected, backend, device, labelled, protocol, config.paired).resized()
+            case = replace(plain, options=labelled, protocol=planner.protocol(options)).resized()
             known = facts(case, processors)
             if config.scenarios or all(variant.is_there(known) for variant, _ in variants.chosen(options)):
                 yield case
 
 
-def _devices(config: RunConfig, environment: Environment, seen: Seen, choices: Choices) -> list[Device]:
+def _devices(config: RunConfig, environment: Environment, seen: Seen) -> list[Device]:
     """Those asked for, or one of each model; what it does not see is as the version beside it sees it, or a label."""
     beside = [env for env in seen if config.paired and env.backend == environment.backend]
     known = {device.label: device for env in (*beside, environment) for device in seen[env]}
     asked = config.devices or [device.label for device in of_each_model(list(known.values()))] or [CPU]
-    return choices.devices(config, [known.get(label) or Device(*parse_label(label)) for label in asked])
+    return [known.get(label) or Device(*parse_label(label)) for label in asked]
 
 
 def differing_keras(probes: Probes) -> list[str]:
@@ -301,25 +286,28 @@ def differing_keras(probes: Probes) -> list[str]:
     return [f"versions of Keras differ: {named}; ratios compare these too, not the backends alone"]
 
 
-def _failure(
-    config: RunConfig, case: Case, report: ProbeReport | Failure, processors: int, choices: Choices
-) -> Failure | None:
+def _unavailable(case: Case, report: ProbeReport | Failure) -> Failure | None:
     if isinstance(report, Failure):
         return Failure(Code.UNAVAILABLE, report.cause, report.remedy, "import", report.detail)
     if case.device not in report.devices:
         return Failure(Code.UNAVAILABLE, f"{describe_probe(report)}, not {case.device.label}", DOCTOR)
-    return unsupported(case, config, processors, choices)
+    return None
 
 
-def unsupported(case: Case, config: RunConfig, processors: int, choices: Choices = PLAIN) -> Failure | None:
+def unsupported(case: Case, planner: CasePlanner, processors: int) -> Failure | None:
     """Return why a case means nothing, by its workload or by its options on its device, None where it does."""
     if case.protocol.needs_training and case.selected.workload.predicts_only:
         cause = "the model is not trained, so it has no training steps to measure"
         return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again; or soak: --for predict")
-    known = facts(case, processors)
-    of_variants = (variant.refusal(value, known) for variant, value in variants.chosen(case.options))
-    refusal = choices.refusal(config, case.selected) or next(filter(None, of_variants), None)
+    refusal = planner.refusal(case.selected) or refusal_of(case, processors)
     return Failure(Code.UNSUPPORTED, *refusal) if refusal else None
+
+
+def refusal_of(case: Case, processors: int) -> Refusal:
+    """Return why it cannot have one of its options, and what to do."""
+    known = facts(case, processors)
+    refusals = (variant.refusal(value, known) for variant, value in variants.chosen(case.options))
+    return next(filter(None, refusals), None)
 
 
 def facts(case: Case, processors: int) -> CaseFacts:

@@ -88,8 +88,8 @@ class ConsoleProgress(Progress):
             case events.StepEnded():
                 if self._step is not None:
                     self._step.stop()
-            case events.RunStarted(plan, record, history, announced):
-                self._start_run(plan, record, history, announced)
+            case events.RunStarted(plan, record, history):
+                self._start_run(plan, record, history)
             case events.Waiting(row, reason):
                 self._draw(f"{row}: waiting for the machine to cool down ({reason})")
             case events.BlockStarted(cases, is_first, stage, left):
@@ -157,7 +157,7 @@ class ConsoleProgress(Progress):
         self._step.add_task(text, total=None)
         self._step.start()
 
-    def _start_run(self, planned: Plan, record: Run, history: History, announced: Sequence[str] | None) -> None:
+    def _start_run(self, planned: Plan, record: Run, history: History) -> None:
         self._planned, self._effect = planned, record.minimal_effect
         self._called = names(
             dict.fromkeys(case.column for case in (*planned.cases, *(case for case, _ in planned.absent)))
@@ -171,9 +171,10 @@ class ConsoleProgress(Progress):
         if planned.effort.budget_s is not None:
             limit = seconds(planned.effort.budget_s)
             lines.append(f"no round will start that would exceed {limit} in all; the first always completes")
-        if announced is None:
-            announced = [_sight(detectable(planned, record.minimal_effect, history.scatter), history.scatter)]
-        for line in (*lines, *announced, *(f"before the run: {signal.reason}" for signal in record.noise)):
+        announcements = planned.announcements
+        if announcements is None:
+            announcements = [_sight(detectable(planned, record.minimal_effect, history.scatter), history.scatter)]
+        for line in (*lines, *announcements, *(f"before the run: {signal.reason}" for signal in record.noise)):
             self._say(line)
         self.update(self._task, total=self._eta.trials, completed=self._done, description="")
         self.start()

@@ -131,11 +131,11 @@ def _whole(row: RowProgress, counting: Sequence[Trial], tried: Sequence[Trial], 
     return [trial for trial in trials if trial.round <= last or not trial.block]
 
 
-def as_started(planned: Plan, record: Run, has_more: bool) -> Plan:
-    """Leave out the columns of a backend that was installed only since; ``has_more``: it is in its second part."""
+def as_started(planned: Plan, record: Run, is_second_part: bool) -> Plan:
+    """Leave out the columns of a backend that was installed only since."""
     tried = {trial.case for trial in record.trials if trial.round > 0}
     plain, warnings = [case for case in planned.cases if not case.options.control], planned.warnings
-    if has_more:  # rows have some of the columns; nothing but what was tried tells which
+    if is_second_part:  # rows have some of the columns; nothing but what was tried tells which
         started = {case.row for case in plain if case.key in tried}
         cases = [case for case in plain if case.key in tried or case.row not in started]
     else:

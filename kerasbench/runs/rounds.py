@@ -7,6 +7,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import psutil
 
@@ -34,7 +35,7 @@ from kerasbench.runs import machine, schedule, sizes, stopping, turns
 from kerasbench.runs.ending import Ending
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.records import limit_on, new_record, resumed_record, session_of, trial_record, trial_request
-from kerasbench.runs.rows import ALONE, RowProgress, rows_of, seconds
+from kerasbench.runs.rows import ALONE, Decision, RowProgress, rows_of, seconds
 from kerasbench.scenario import is_saved
 
 # Measures one block, as processes.block.measure does. None: a member was not started.
@@ -46,6 +47,7 @@ SAVED_SHARE = 0.75  # of free memory, for a saved model without a limit: a hosti
 @dataclass
 class Rounds:
     planned: Plan
+    planner: Planner[Any]
     store: Store
     launch: Launch
     monitor: machine.MachineMonitor
@@ -53,7 +55,6 @@ class Rounds:
     state: MachineState  # of the machine before the first child
     earlier: Run | None = None  # the run that this one goes on with, with those of its trials that count
     history: History = field(default_factory=History)
-    planner: Planner = field(default_factory=Planner)
     interpreter: Callable[[Environment, str], str] = lambda environment, runtime: ""
     _caches: dict[CaseKey, str] = field(default_factory=dict)  # folders that go with the run
     _folders: ExitStack = field(default_factory=ExitStack)
@@ -66,7 +67,8 @@ class Rounds:
         self._cases = {case.key: case for case in self.planned.cases}
         self.rows = rows_of(self.planned)
         for row in self.rows:
-            row.next_block = self.planner.first_block(self.planned.config, row.cases)
+            usual = Decision(next_block=schedule.first_block(self.planned.effort, row.cases))
+            row.apply(self.planner.decide(row, usual))
         if self.earlier is not None:
             self._restore(self.earlier.rounds_completed)
 
@@ -75,8 +77,7 @@ class Rounds:
         self.store.begin(self.record)
         self.store.hold()
         try:
-            announced = self.planner.announce(self.planned)
-            self.on_event(events.RunStarted(self.planned, self.record, self.history, announced))
+            self.on_event(events.RunStarted(self.planned, self.record, self.history))
             with self._folders:
                 self._measure_rounds()
         except KeyboardInterrupt:
@@ -90,22 +91,24 @@ class Rounds:
         self.record.finished = text.now()
         return self.record
 
-    def _restore(self, known: int) -> None:
+    def _restore(self, completed: int) -> None:
         """Take in the rounds of the earlier run as they came, and decide after each as it did; nothing is measured."""
         row_of = {case.key: row for row in self.rows for case in row.cases}
         earlier = [trial for trial in self.record.trials if trial.round and trial.case in row_of]
+        rounds_of = []
         for row in self.rows:
             trials = [trial for trial in earlier if row_of[trial.case] is row]
-            row.had = completed_rounds((case.key for case in row.cases), trials, known)
+            rounds_of.append((row, completed_rounds((case.key for case in row.cases), trials, completed)))
         for index in range(1, 1 + max((trial.round for trial in earlier), default=0)):
             for trial in earlier:
                 if trial.round == index:
                     row_of[trial.case].take(trial)
-            for row in self.rows:
-                for trial in self._odd(row, index) if row.had == index else ():  # killed before it had saved that
+            for row, had in rounds_of:
+                for trial in self._odd(row, index) if had == index else ():  # killed before it had saved that
                     self.record.trials.append(trial)
                     row.take(trial)
-            self._decide([row for row in self.rows if row.had >= index])
+                row.had = min(had, index)
+            self._decide([row for row in self.rows if row.had == index])
         needy = [row.had for row in self.rows if not row.over]
         self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
 
@@ -125,15 +128,16 @@ class Rounds:
                 self._measure_row(row, index)
             self._decide([row for row in needy if row.alive])
             for row in needy:
-                if row.alive and row.stop is not None:
-                    self.on_event(events.RowEnded(list(row.alive), stopping.in_words(row.stop, self.planned.effort)))
+                if row.alive and row.decision.stop is not None:
+                    reason = stopping.in_words(row.decision.stop, self.planned.effort)
+                    self.on_event(events.RowEnded(list(row.alive), reason))
             self.record.rounds_completed = index
             self.record.stopped_because = "" if any(not row.over for row in self.rows) else self._why_all_stopped()
             self.on_event(events.RoundEnded(self.record, dict(ChainMap(*(row.measured for row in self.rows)))))
         self.record.stopped_because = self._why_all_stopped()
 
     def _why_all_stopped(self) -> str:
-        reasons = [row.stop for row in self.rows if row.stop is not None]
+        reasons = [stop for row in self.rows if (stop := row.decision.stop) is not None]
         if not reasons:
             return "every case has failed" if self.planned.cases else "no case can be measured"
         return stopping.all_in_words(reasons, self.planned.effort)
@@ -162,19 +166,20 @@ class Rounds:
         """Decide whether rows go on after a round: all of them by the same knowledge of how ratios scatter."""
         priors = ratios.priors_of([row.measured.values() for row in self.rows])
         for row in rows:
-            row.looks.append(self._look(row, priors, self.planner.metric(row, self.planned.config)))
-            row.stop = stopping.stop_reason(self.planned.effort, row.looks)
-            is_known = partial(self._is_known, row, priors)
-            least = self.planned.effort.min_rounds
-            row.next_block = schedule.next_block(row.cases[0], least, row.compared, row.trials, priors, is_known)
-            self.planner.decide(row, self.planned.config)
-
-    def _look(self, row: RowProgress, priors: Priors, metric: str) -> stopping.Look:
-        effort, paired = self.planned.effort, self.planned.config.paired
-        return stopping.look(row.compared, metric, priors, paired, effort, self.record.minimal_effect)
+            least, is_known = self.planned.effort.min_rounds, partial(self._is_known, row, priors)
+            precision = self._precision(row, priors, self.planner.metric(row))
+            usual = Decision(
+                stopping.stop_reason(self.planned.effort, row.had, precision),
+                schedule.next_block(row.cases[0], least, row.compared, row.trials, priors, is_known),
+            )
+            row.apply(self.planner.decide(row, usual))
 
     def _is_known(self, row: RowProgress, priors: Priors, metric: str) -> bool:
-        return all(known.is_enough for known in self._look(row, priors, metric).values())
+        return all(of_ratio.is_enough for of_ratio in self._precision(row, priors, metric).values())
+
+    def _precision(self, row: RowProgress, priors: Priors, metric: str) -> stopping.RowPrecision:
+        effort, paired = self.planned.effort, self.planned.config.paired
+        return stopping.precision_of(row.compared, metric, priors, paired, effort, self.record.minimal_effect)
 
     def _prepare(self, row: RowProgress, case: Case, index: int) -> None:
         """Have a process compile or export what the case's trials will find; where it fails, so has the case."""
@@ -212,7 +217,7 @@ class Rounds:
         devices = [case.device for case in cases]
         members = [self._member(row, case) for case in cases]
         peaks_bytes = [calibration.peak_bytes for calibration in known]
-        parameters = cases[0].selected.workload.parameters or cases[0].selected.entry.description.parameters
+        parameters = cases[0].parameters
         is_cold = self.planned.effort.cold and row.had < ALONE
         at_once = 1 if is_cold else machine.starts_at_once(peaks_bytes, parameters, self.planned.machine.cores)
         budget = machine.memory_budget(devices, peaks_bytes, [calibration.on_card_bytes for calibration in known])
@@ -220,7 +225,7 @@ class Rounds:
         policy = self._policy(row, cases, number, ending, limits, budget)
         in_session = session_of(self.record, time.time(), psutil.boot_time())  # it may have slept since the last block
         is_first = not any(trial.measurement for trial in row.trials)
-        stage = self.planner.stage(self.planned.config, cases[0].selected.workload)
+        stage = schedule.stage_of(self.planner.metric(row))
         left = [case for case in row.cases if case not in row.alive]
         hear = ending.hear if cases[0].protocol.lasts else partial(tell_marked, cases, limits, ending.hear)
         self.on_event(events.BlockStarted(cases, is_first, stage, left))
@@ -258,11 +263,12 @@ class Rounds:
         def enough(stage: str, columns: Mapping[int, Sequence[Slice]]) -> bool:
             # In hours of slices there is nothing to measure again.
             slices = list(columns.values()) if protocol.lasts else load.judged(stage, columns, limits)
-            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, row.next_block.cycles.get(stage))
+            most = row.decision.next_block.cycles.get(stage)
+            return ending.is_over or turns.enough(protocol, of_stage, stage, slices, most)
 
         def leaving(stage: str, columns: Mapping[int, Sequence[Slice]]) -> Collection[int]:
             judged = zip(columns, load.judged(stage, columns, limits), strict=True)
-            return self.planner.leaving(self.planned.config, cases, stage, dict(judged))
+            return self.planner.leaves(row, cases, stage, dict(judged))
 
         orders = turns.draw_orders(f"{self.planned.config.seed}/{number}")  # no two blocks have the same
         if protocol.lasts:
@@ -282,7 +288,8 @@ class Rounds:
         sized = sizes.sizes_of(protocol, workload, steps_ns, least)
         if sized is not None:
             columns = [(cases[index], min(of_column)) for index, of_column in steps_ns.items()]
-            left_s = sum(schedule.column_s(case, sized, step_ns, row.next_block.cycles) for case, step_ns in columns)
+            most = row.decision.next_block.cycles
+            left_s = sum(schedule.column_s(case, sized, step_ns, most) for case, step_ns in columns)
             self.on_event(events.StepsKnown(columns, time.monotonic() - began_s, left_s))
         return sized
 

@@ -1,6 +1,6 @@
 """The rows of a run while it is measured: which cases are left, what they have taught, and whether there is enough."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from kerasbench.analysis.cases import Measured, judge_cases, summarize_case
@@ -22,13 +22,21 @@ class Calibration:
     on_card_bytes: int = 0  # held of a card, which is more than its allocator counts as live
 
 
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of a row in its next round."""
+
+    stop: stopping.StopReason | None = None
+    next_block: schedule.NextBlock = field(default_factory=schedule.NextBlock)
+    leaves: Set[CaseKey] = frozenset()  # what is measured no more
+    outpaced: Set[CaseKey] = frozenset()  # what is too slow to win, also where it stays to be compared with
+
+
 @dataclass
 class RowProgress:
     cases: list[Case]
     had: int = 0  # rounds
-    looks: list[stopping.Look] = field(default_factory=list)  # one after each round
-    stop: stopping.StopReason | None = None
-    next_block: schedule.NextBlock = field(default_factory=schedule.NextBlock)  # of its next block
+    decision: Decision = field(default_factory=Decision)
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
     trials: list[Trial] = field(default_factory=list)
@@ -40,7 +48,7 @@ class RowProgress:
 
     @property
     def over(self) -> bool:
-        return self.stop is not None or not self.alive
+        return self.decision.stop is not None or not self.alive
 
     @property
     def measured(self) -> dict[CaseKey, Measured]:
@@ -68,8 +76,8 @@ class RowProgress:
         return replace(
             protocol,
             repeats=protocol.repeats and self.had < ALONE,  # only cold figures tell what compiling took
-            epochs=protocol.epochs and self.next_block.epochs,
-            predicts=protocol.predicts and self.next_block.predicts,
+            epochs=protocol.epochs and self.decision.next_block.epochs,
+            predicts=protocol.predicts and self.decision.next_block.predicts,
         )
 
     def arrange(self, drawn: Sequence[Case]) -> None:
@@ -95,6 +103,10 @@ class RowProgress:
             known.on_card_bytes = max(known.on_card_bytes, measurement.peak_device_bytes or 0)
             known_sizes = filter(None, (self.sizes, measurement.sizes))
             self.sizes = min(known_sizes, key=lambda sizes: len(sizes.left_out), default=None)  # others had to leave
+
+    def apply(self, decision: Decision) -> None:
+        self.decision = decision
+        self.alive = [case for case in self.alive if case.key not in decision.leaves]
 
     def odd(self) -> list[tuple[Case, Failure]]:
         failures = judge_cases({key.column: measured for key, measured in self.measured.items()})

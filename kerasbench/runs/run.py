@@ -7,6 +7,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from kerasbench import backends, events, files, host, text
 from kerasbench.environments.interpreters import MADE, OPTION, Interpreters
@@ -28,7 +29,7 @@ from kerasbench.runs.rounds import Rounds
 
 BEFORE_RUN_S = 0.5  # how long to look whether the machine is busy
 SUPERSEDED = "superseded when it was resumed"  # why a file ends that holds trials which no longer count
-PlannerOf = Callable[[str], Planner]  # by the name of a mode
+PlannerOf = Callable[[RunConfig], Planner[Any]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ def measured(
     """Hold the machine until the block ends: drawing would disturb others. KerasbenchError: nothing can be measured."""
     if isinstance(config, RunConfig):
         config = with_environments(config, interpreters)
-        require_possible(config, interpreters, planner_of(config.mode))
+        require_possible(config, interpreters, planner_of)
         require_writable(folder)
         _say_interpreters(config, interpreters, on_event)
     elif not any(map(is_held, folder.glob(f"*{JOURNAL}"))):  # a run that is waited for may leave one to go on with
@@ -72,14 +73,14 @@ def _measure(
         resume.require_named_again(file, begun.config, config)
         config = _config_to_resume(file, begun.config, interpreters)
 
-    planner = planner_of(config.mode)
+    planner = planner_of(config)
     state, probes, selected = survey(config, interpreters, on_event)
-    planned = cases.make(config, selected, probes, here, interpreters.named, planner)
+    planned = cases.make(planner, selected, probes, here, interpreters.named)
     if config.data == "real":
         planned = with_real_rows(planned, interpreters, on_event)
     planned = planner.prepare(planned, interpreters, on_event)
     if begun is not None:
-        planned = resume.as_started(planned, begun, planner.has_more(config))
+        planned = resume.as_started(planned, begun, planner.is_second_part)
     history = duration.recall(folder, here, planned)
     clear_leftovers(folder)
     earlier = None
@@ -98,7 +99,7 @@ def _measure(
 
     def execute(planned: cases.Plan, earlier: Run | None) -> Run:
         python = interpreters.of
-        return Rounds(planned, store, launch, monitor, on_event, state, earlier, history, planner, python).execute()
+        return Rounds(planned, planner, store, launch, monitor, on_event, state, earlier, history, python).execute()
 
     started_s = time.monotonic() - (rows.seconds(earlier.trials) if earlier else 0.0)
     record = execute(planned, earlier)
@@ -128,7 +129,7 @@ def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
     interpreters.require(environments_of(config))
 
 
-def require_possible(config: RunConfig, interpreters: Interpreters, choices: cases.Choices) -> None:
+def require_possible(config: RunConfig, interpreters: Interpreters, planner_of: PlannerOf) -> None:
     """Raise KerasbenchError for what cannot be measured, as far as that shows without a lock and without a backend."""
     environments = environments_of(config)
     _require_present(config, interpreters)
@@ -143,8 +144,7 @@ def require_possible(config: RunConfig, interpreters: Interpreters, choices: cas
         )
     except catalog.BackendNeeded:
         return
-    hypothetical = replace(config, devices=devices)
-    cases.require_possible(hypothetical, selected, environments, processors(), choices)
+    cases.require_possible(planner_of(replace(config, devices=devices)), selected, environments, processors())
 
 
 def _sees_more() -> bool:

@@ -17,7 +17,7 @@ from kerasbench.protocol.columns import CPU
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, STAGES, TRAIN
-from kerasbench.results.run import MIN_ROUNDS, RunConfig, Trial
+from kerasbench.results.run import MIN_ROUNDS, Effort, Trial
 from kerasbench.runs.sizes import BY_ITSELF_NS, NS_PER_S, lead_ns, stages_of, units_of
 from kerasbench.runs.turns import LEAST_CYCLES, SLICE_PRECISION, shares
 
@@ -62,9 +62,13 @@ def best_cycles(start_s: float, cycle_s: float, of_one_cycle: float, between: fl
     return math.sqrt(start_s / cycle_s * of_one_cycle / between)
 
 
-def first_block(config: RunConfig, cases: Sequence[Case]) -> NextBlock:
+def stage_of(metric: str) -> str:
+    """Return the stage by which columns are told apart while a block is measured."""
+    return {PREDICTED: BATCH, PREDICTED_ONE: ONE}.get(metric, TRAIN)
+
+
+def first_block(effort: Effort, cases: Sequence[Case]) -> NextBlock:
     """As others are worth, if further blocks follow in any case."""
-    effort = config.effort
     places = {(case.backend, case.device.label) for case in cases}  # columns of one scatter less: they need more cycles
     if not effort.cold and not cases[0].paired:
         return NextBlock({TRAIN: QUICK_CYCLES})

@@ -31,7 +31,7 @@ class StopReason(Enum):
     WON = "no other setting can beat the leader by more than the margin"
 
 
-class Known(NamedTuple):
+class RatioPrecision(NamedTuple):
     """What is known of a ratio, or of the time of a row's only column."""
 
     half_width: float | None  # of the interval that a page prints; None: too little is known, or others disturbed it
@@ -39,13 +39,13 @@ class Known(NamedTuple):
     is_hopeless: bool = False  # it would not be enough after the last round either
 
 
-Look = Mapping[tuple[object, ...], Known]  # by the two columns of a ratio, or the only one
+RowPrecision = Mapping[tuple[object, ...], RatioPrecision]  # by the two columns of a ratio, or the only one
 
 
-def look(
+def precision_of(
     compared: Sequence[Measured], metric: str, priors: Priors | None, paired: bool, effort: Effort, effect: float
-) -> Look:
-    """Look at what a page prints of a row: each other column over the fastest, and over the one that it stands beside.
+) -> RowPrecision:
+    """Return how well the ratios of a page are known: of other columns over the fastest, and over those beside them.
 
     ``paired``: what is there twice over itself. ``effect``: the smallest difference that counts.
     """
@@ -54,30 +54,30 @@ def look(
         ((column, measured),) = columns.items()
         interval = measured.estimate(metric)
         half_width = interval.half_width if interval else None
-        return {(column,): Known(half_width, half_width is not None and half_width <= effort.aim)}
-    known: dict[tuple[Column, ...], LogEstimate | None] = {}
+        return {(column,): RatioPrecision(half_width, half_width is not None and half_width <= effort.aim)}
+    ratios: dict[tuple[Column, ...], LogEstimate | None] = {}
     for a, b in itertools.combinations(columns, 2):
         ratio = ratio_of(columns[a], columns[b], metric, compared, priors)
         ratio = ratio and over_sessions(ratio, columns[a], columns[b], metric)
-        known[a, b], known[b, a] = ratio, ratio and ratio.inverse
+        ratios[a, b], ratios[b, a] = ratio, ratio and ratio.inverse
     competing = [column for column, case in columns.items() if variants.competes(column) and case.is_ranked]
     pairs = [pair for pair in itertools.combinations(competing, 2) if Family.of(*pair) is Family.REPEATED]
     if competing and not paired:
-        fastest = leading(competing, known)
+        fastest = leading(competing, ratios)
         pairs = [(column, fastest) for column in competing if column != fastest]
     beside = [(column, variants.without(column)) for column in columns]
     return {
-        **{pair: known_of(known[pair], effort, effect) for pair in pairs},
-        **{pair: known_of(known[pair], effort, None) for pair in beside if pair in known},
+        **{pair: ratio_precision(ratios[pair], effort, effect) for pair in pairs},
+        **{pair: ratio_precision(ratios[pair], effort, None) for pair in beside if pair in ratios},
     }
 
 
-def known_of(ratio: LogEstimate | None, effort: Effort, effect: float | None) -> Known:
+def ratio_precision(ratio: LogEstimate | None, effort: Effort, effect: float | None) -> RatioPrecision:
     """``effect``: None where it need not be decided."""
     if ratio is None or ratio.disturbed or ratio.half_width is None:
-        return Known(None, False)
+        return RatioPrecision(None, False)
     will_be = any(_is_enough(last, effort.aim, effect) for last in _after(ratio, effort.max_rounds))
-    return Known(ratio.half_width, _is_enough(ratio, effort.aim, effect), not will_be)
+    return RatioPrecision(ratio.half_width, _is_enough(ratio, effort.aim, effect), not will_be)
 
 
 def _is_enough(ratio: LogEstimate, aim: float, effect: float | None) -> bool:
@@ -96,17 +96,16 @@ def _after(ratio: LogEstimate, rounds: int) -> Iterator[LogEstimate]:
         yield replace(ratio, log_centre=centre, log_error=error, degrees=ratio.degrees + more)
 
 
-def stop_reason(effort: Effort, looks: Sequence[Look]) -> StopReason | None:
-    """Say why a row ends after so many rounds, of each of which there is a look; None: it goes on."""
-    done = len(looks)
+def stop_reason(effort: Effort, done: int, precision: RowPrecision) -> StopReason | None:
+    """Say why a row ends after so many rounds; None: it goes on."""
     if done >= effort.max_rounds:
         return StopReason.ROUNDS
-    if done < effort.min_rounds or not looks[-1]:
+    if done < effort.min_rounds or not precision:
         return None
-    still_open = [known for known in looks[-1].values() if not known.is_enough]
+    still_open = [of_ratio for of_ratio in precision.values() if not of_ratio.is_enough]
     if not still_open:
-        return StopReason.TIMED if all(len(pair) == 1 for pair in looks[-1]) else StopReason.KNOWN
-    is_hopeless = done >= HOPE_ROUNDS and all(known.is_hopeless for known in still_open)
+        return StopReason.TIMED if all(len(pair) == 1 for pair in precision) else StopReason.KNOWN
+    is_hopeless = done >= HOPE_ROUNDS and all(of_ratio.is_hopeless for of_ratio in still_open)
     return StopReason.HOPELESS if is_hopeless else None
 
 

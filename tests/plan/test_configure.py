@@ -8,7 +8,7 @@ from kerasbench.commands import asked_by
 from kerasbench.errors import UsageError
 from kerasbench.modes import known
 from kerasbench.modes.run import RunSettings
-from kerasbench.modes.run.plan import run
+from kerasbench.modes.run.plan import run_config
 from kerasbench.plan import configure
 from kerasbench.protocol.columns import DEFAULT, Column
 from kerasbench.protocol.requests import Input, ModelConfig
@@ -44,7 +44,7 @@ from tests import made
     ],
 )
 def test_settings_are_what_a_run_is_configured_by(said: RunSettings, asked: RunConfig) -> None:
-    assert run(said) == asked
+    assert run_config(said) == asked
 
 
 @pytest.mark.parametrize(
@@ -95,12 +95,12 @@ def test_settings_are_what_a_run_is_configured_by(said: RunSettings, asked: RunC
 )
 def test_what_means_nothing_is_refused(mode: str, said: Settings, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        known.planner(mode).configured(asked_by(mode)(**vars(said)))
+        known.config_of(mode, asked_by(mode)(**vars(said)))
 
 
 def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:
-    asked = run(RunSettings(memory_limit=4e9, budget=600, timeout=60))
-    assert asked == run(RunSettings(memory_limit=4_000_000_000, budget="10m", timeout=60))
+    asked = run_config(RunSettings(memory_limit=4e9, budget=600, timeout=60))
+    assert asked == run_config(RunSettings(memory_limit=4_000_000_000, budget="10m", timeout=60))
     assert load(made.stored(tmp_path, replace(made.record(), config=asked)).data).config == asked
 
 
@@ -123,7 +123,7 @@ def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     ],
 )
 def test_exported_models_are_measured_by_their_predictions(runtimes: list[str], protocol: str, measured: str) -> None:
-    assert run(RunSettings(choices={"runtime": runtimes}, protocol=protocol)).effort.protocol.kind == measured
+    assert run_config(RunSettings(choices={"runtime": runtimes}, protocol=protocol)).effort.protocol.kind == measured
 
 
 EXECUTIONS = ["1", "8"]

@@ -88,7 +88,9 @@ def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_secon
     ],
 )
 def test_how_long_a_first_block_is(config: RunConfig, backends: Sequence[str], at_most: dict[str, int]) -> None:
-    assert schedule.first_block(config, [made.case(backend=backend) for backend in backends]) == NextBlock(at_most)
+    assert schedule.first_block(config.effort, [made.case(backend=backend) for backend in backends]) == NextBlock(
+        at_most
+    )
 
 
 def test_the_ratio_that_scatters_most_decides_and_of_one_column_the_time() -> None:

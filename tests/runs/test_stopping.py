@@ -1,5 +1,5 @@
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 from unittest.mock import patch
 
@@ -10,7 +10,7 @@ from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.protocol.columns import Column
 from kerasbench.results.run import Effort
 from kerasbench.runs import stopping
-from kerasbench.runs.stopping import Known, StopReason, in_words, look, stop_reason
+from kerasbench.runs.stopping import RatioPrecision, StopReason, in_words, precision_of, stop_reason
 from tests import made
 
 JAX, TORCH, TENSORFLOW = (Column(name, "cpu") for name in ("jax", "torch", "tensorflow"))
@@ -30,7 +30,9 @@ def seen(
 
     trials = [made.trial(backend=column.backend, options=column.options) for column in times]
     with patch.object(stopping, "ratio_of", ratio):
-        found = look([summarize_case([trial]) for trial in trials], "train_step_ms", None, paired, Effort(), 0.03)
+        found = precision_of(
+            [summarize_case([trial]) for trial in trials], "train_step_ms", None, paired, Effort(), 0.03
+        )
     return {tuple(column.label for column in pair): known.is_enough for pair, known in found.items()}  # type: ignore[attr-defined]
 
 
@@ -82,37 +84,37 @@ def test_versions_that_are_the_same_are_known_without_what_sessions_differ_by() 
 )
 def test_what_all_rounds_would_leave(times_as_long: float, error: float, between: float, is_hopeless: bool) -> None:
     ratio = LogEstimate(math.log(times_as_long), error, 8.0, 5, between_sessions=between)
-    assert stopping.known_of(ratio, Effort(), 0.03).is_hopeless is is_hopeless
+    assert stopping.ratio_precision(ratio, Effort(), 0.03).is_hopeless is is_hopeless
 
 
 def test_a_row_of_one_column_ends_when_its_time_is_known() -> None:
     for times, is_enough in (((1.0, 1.01, 0.99), True), ((1.0, 1.2, 0.9), False), ((1.0,), False)):
         case = summarize_case(made.in_rounds(*times))
-        ((pair, known),) = look([case], "train_step_ms", None, False, Effort(), 0.03).items()
+        ((pair, known),) = precision_of([case], "train_step_ms", None, False, Effort(), 0.03).items()
         assert (len(pair), known.is_enough) == (1, is_enough)
-    assert look([], "train_step_ms", None, False, Effort(), 0.03) == {}
+    assert precision_of([], "train_step_ms", None, False, Effort(), 0.03) == {}
 
 
 PAIR, OTHER = (TORCH, JAX), (TENSORFLOW, JAX)
-ENOUGH, OPEN, HOPELESS = Known(0.04, True), Known(0.2, False), Known(0.2, False, True)
+ENOUGH, OPEN, HOPELESS = RatioPrecision(0.04, True), RatioPrecision(0.2, False), RatioPrecision(0.2, False, True)
 
 
 @pytest.mark.parametrize(
-    ("looks", "reason"),
+    ("done", "precision", "reason"),
     [
-        ([{PAIR: ENOUGH}] * 2, None),  # fewer than three rounds have no interval that deserves the name
-        ([{PAIR: ENOUGH}] * 3, StopReason.KNOWN),
-        ([{(JAX,): ENOUGH}] * 3, StopReason.TIMED),
-        ([{PAIR: ENOUGH, OTHER: OPEN}] * 3, None),
-        ([{}] * 3, None),
-        ([{PAIR: OPEN}] * 9, StopReason.ROUNDS),
-        ([{PAIR: HOPELESS, OTHER: ENOUGH}] * 4, None),  # too early to say
-        ([{PAIR: HOPELESS, OTHER: ENOUGH}] * 5, StopReason.HOPELESS),
-        ([{PAIR: HOPELESS, OTHER: OPEN}] * 5, None),
+        (2, {PAIR: ENOUGH}, None),  # fewer than three rounds have no interval that deserves the name
+        (3, {PAIR: ENOUGH}, StopReason.KNOWN),
+        (3, {(JAX,): ENOUGH}, StopReason.TIMED),
+        (3, {PAIR: ENOUGH, OTHER: OPEN}, None),
+        (3, {}, None),
+        (9, {PAIR: OPEN}, StopReason.ROUNDS),
+        (4, {PAIR: HOPELESS, OTHER: ENOUGH}, None),  # too early to say
+        (5, {PAIR: HOPELESS, OTHER: ENOUGH}, StopReason.HOPELESS),
+        (5, {PAIR: HOPELESS, OTHER: OPEN}, None),
     ],
 )
-def test_when_a_row_has_enough(looks: Sequence[stopping.Look], reason: StopReason | None) -> None:
-    assert stop_reason(Effort(3, 9), looks) is reason
+def test_when_a_row_has_enough(done: int, precision: stopping.RowPrecision, reason: StopReason | None) -> None:
+    assert stop_reason(Effort(3, 9), done, precision) is reason
 
 
 def test_why_a_row_ends_in_words() -> None:

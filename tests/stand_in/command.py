@@ -28,7 +28,7 @@ from kerasbench.runs.machine import MachineMonitor, Outcomes
 from tests import made
 
 for mode in known.MODES:
-    known.planner(mode.name)
+    known.plan_module(mode.name)
     known.teller(mode.name)
 
 DISTURBED = 0.1  # of the blocks, so that some are marked

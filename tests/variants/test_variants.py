@@ -11,11 +11,13 @@ from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import RunConfig
+from kerasbench.runs.planner import Planner
 from kerasbench.variants import BY_NAME, chosen, of_file, unrepeated
 from tests import made
 
 CPU, CUDA, METAL, MPS = made.CPU, Device("cuda", 1), Device("metal"), Device("mps")
 GOT = Resolved(False, "float32", ["float32"], ["float32"], "ieee", "channels_last", 2, {})
+PLAIN = Planner(RunConfig(), None)
 TWO_BUSY = Usage(20, 10)
 
 
@@ -90,7 +92,7 @@ NOTHING_COMPILED = "torch compiles nothing without --jit on, so it leaves no cac
     ],
 )
 def test_what_a_backend_cannot_do_is_refused(name: str, device: Device, options: Options, cause: str) -> None:
-    failure = cases.unsupported(cases.Case(made.selected(), name, device, options), RunConfig(), 2)
+    failure = cases.unsupported(cases.Case(made.selected(), name, device, options), PLAIN, 2)
     assert (failure.cause if failure else "") == cause
 
 
@@ -114,7 +116,7 @@ def test_what_a_backend_cannot_do_is_refused(name: str, device: Device, options:
 )
 def test_what_an_exported_model_cannot_have(device: Device, kind: Any, options: Options, cause: str) -> None:
     case = cases.Case(made.selected(), "torch", device, options, Protocol(kind))
-    failure = cases.unsupported(case, RunConfig(), 2)
+    failure = cases.unsupported(case, PLAIN, 2)
     assert (failure.cause if failure else "") == cause
 
 

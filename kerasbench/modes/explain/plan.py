@@ -18,18 +18,20 @@ from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, CountRequest, LookRequest, Protocol, counts_epochs
 from kerasbench.results.run import Counted, RunConfig
 from kerasbench.runs.planner import Planner
+from kerasbench.variants.variant import Refusal
 
 MEASURES = "`kerasbench run --scenario {}` measures its epochs"
 AT_ONCE = 2  # children that build a model
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 
 
-class ExplainPlanner(Planner):
-    def configured(self, asked: ExplainSettings) -> RunConfig:
-        config = configure.configured(asked, "steady", configure.options_of(asked))
-        return MODE.configured(config, ExplainConfig(causes=not asked.without_causes))
+def config_of(settings: ExplainSettings) -> RunConfig:
+    config = configure.configured(settings, "steady", configure.options_of(settings))
+    return MODE.configured(config, ExplainConfig(causes=not settings.without_causes))
 
-    def require(self, config: RunConfig, scenarios: Sequence[Selected]) -> None:
+
+class ExplainPlanner(Planner[ExplainConfig]):
+    def require(self, scenarios: Sequence[Selected]) -> None:
         if all(counts_epochs(selected.workload.steps) for selected in scenarios):
             named = ", ".join(f"{selected.label} ({selected.workload.steps})" for selected in scenarios)
             raise UsageError(
@@ -37,25 +39,23 @@ class ExplainPlanner(Planner):
                 f"fewer: {named}; {MEASURES.format(scenarios[0].word)}"
             )
 
-    def options(
-        self, config: RunConfig, backend: str, device: Device, selected: Selected, processors: int
-    ) -> list[Options]:
-        options = list(config.options)
-        if self.refusal(config, selected) is None:
-            other_jit = backends.get(backend).OTHER_JIT
-            for asked in config.options:
-                if "jit" not in asked and other_jit is not None:
-                    options.append(asked.but(jit=other_jit))
-                if "batch" not in asked and not selected.workload.streams:  # which makes its batches itself
-                    options.append(asked.but(batch=LARGER_BATCH * selected.workload.batch))
+    def options(self, case: Case, devices: Sequence[Device], processors: int) -> list[Options]:
+        options = list(self.config.options)
+        if self.refusal(case.selected) is None:
+            other_jit, workload = backends.get(case.backend).OTHER_JIT, case.selected.workload
+            for given in self.config.options:
+                if "jit" not in given and other_jit is not None:
+                    options.append(given.but(jit=other_jit))
+                if "batch" not in given and not workload.streams:  # which makes its batches itself
+                    options.append(given.but(batch=LARGER_BATCH * workload.batch))
         return list(dict.fromkeys(options))
 
-    def protocol(self, config: RunConfig, options: Options) -> Protocol:
+    def protocol(self, options: Options) -> Protocol:
         """Take apart what was asked for itself; another size is measured as in a sweep."""
-        protocol = config.effort.protocol
-        return replace(protocol, kind="sweep" if options.size else protocol.kind, parts=options in config.options)
+        protocol = self.config.effort.protocol
+        return replace(protocol, kind="sweep" if options.size else protocol.kind, parts=options in self.config.options)
 
-    def refusal(self, config: RunConfig, selected: Selected) -> tuple[str, str] | None:
+    def refusal(self, selected: Selected) -> Refusal:
         steps = selected.workload.steps
         if selected.workload.predicts_only:
             cause = f"{selected.label} is not trained, so it has no training step to explain"
@@ -77,7 +77,7 @@ class ExplainPlanner(Planner):
                 if not isinstance(answer, Failure):
                     counted.append(Counted(entry.name, workload, answer))
         planned = replace(planned, flops=counted)
-        return with_causes(planned, interpreters, on_event) if MODE.asked(planned.config).causes else planned
+        return with_causes(planned, interpreters, on_event) if self.settings.causes else planned
 
 
 def with_causes(planned: Plan, interpreters: Interpreters, on_event: events.OnEvent) -> Plan:

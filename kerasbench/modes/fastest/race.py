@@ -32,13 +32,13 @@ Compare = Callable[[Candidate, Candidate], LogEstimate | None]  # the time of on
 
 
 @dataclass(frozen=True)
-class Seen(Generic[Candidate]):
+class RaceState(Generic[Candidate]):
     leader: Candidate
     slower: list[Candidate]  # significantly, by more than the margin: they leave
     is_over: bool  # none of those that stay can be faster than the leader by more than the margin
 
 
-def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> Seen[Candidate] | None:
+def judge_race(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> RaceState[Candidate] | None:
     """Compare those that are left; None where nothing is. ``margin`` is a share of the fastest's time."""
     candidates = list(left)
     if not candidates:
@@ -49,7 +49,7 @@ def look(left: Iterable[Candidate], compare: Compare[Candidate], margin: float) 
     leader = min(centres, key=centres.__getitem__)
     ratios = {candidate: compare(candidate, leader) for candidate in candidates if candidate != leader}
     slower = [candidate for candidate, ratio in ratios.items() if ratio and ratio.is_above(1 + margin)]
-    return Seen(leader, slower, _is_fastest(leader, set(candidates) - set(slower), compare, margin))
+    return RaceState(leader, slower, _is_fastest(leader, set(candidates) - set(slower), compare, margin))
 
 
 FAR = 1.5  # times the fastest of a block: by so much nobody is slower by chance
@@ -168,19 +168,19 @@ def settings_of(column: Column) -> int:
 
 
 def simplest(
-    seen: Seen[Candidate],
+    state: RaceState[Candidate],
     left: Iterable[Candidate],
     compare: Compare[Candidate],
     margin: float,
     settings: Callable[[Candidate], tuple[bool, int]],
 ) -> Candidate:
     """Return what is simplest to have, by its ``settings``, among those within half the margin of the leader."""
-    candidates = [candidate for candidate in left if candidate not in seen.slower]  # in order: it decides among equals
-    ratios = {candidate: compare(candidate, seen.leader) for candidate in candidates if candidate != seen.leader}
+    candidates = [candidate for candidate in left if candidate not in state.slower]  # in order: it decides among equals
+    ratios = {candidate: compare(candidate, state.leader) for candidate in candidates if candidate != state.leader}
     as_fast = [candidate for candidate, ratio in ratios.items() if ratio and ratio.value <= 1 + margin / 2]
-    if seen.is_over:  # none that is left may be faster than the choice by more than the margin
+    if state.is_over:  # none that is left may be faster than the choice by more than the margin
         as_fast = [candidate for candidate in as_fast if _is_fastest(candidate, candidates, compare, margin)]
-    return min([seen.leader, *as_fast], key=settings)
+    return min([state.leader, *as_fast], key=settings)
 
 
 def race_of(row: Row) -> Race | None:
@@ -192,10 +192,10 @@ def race_of(row: Row) -> Race | None:
     stayed = [column for column in ranked if any(trial.round == last for trial, _ in cases[column].trials)]
     baseline = baseline_of(cases, config)
     compare = compare_by(metric, cases)
-    seen = look(stayed, compare, config.margin)
-    if seen is None:
+    state = judge_race(stayed, compare, config.margin)
+    if state is None:
         return None
-    choice = simplest(seen, stayed, compare, config.margin, lambda column: (column != baseline, settings_of(column)))
+    choice = simplest(state, stayed, compare, config.margin, lambda column: (column != baseline, settings_of(column)))
     ratios = {column: ratio for column in cases if column != choice and (ratio := compare(column, choice))}
     contrasts = {
         column: Contrast(Place(row, column), Place(row, choice), metric, ratio)
@@ -210,7 +210,7 @@ def race_of(row: Row) -> Race | None:
         baseline=baseline,
         candidates=list(dict.fromkeys([choice, *contrasts, *cases, *failed])),
         contrasts=contrasts,
-        left=frozenset(ranked) - ({choice, *stayed} - {*seen.slower}),
+        left=frozenset(column for column in ranked if column in state.slower or column not in (choice, *stayed)),
         rounds=last,
-        is_over=seen.is_over,
+        is_over=state.is_over,
     )

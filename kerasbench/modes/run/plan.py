@@ -11,38 +11,36 @@ from kerasbench.protocol.columns import Options
 from kerasbench.protocol.requests import ProtocolKind
 from kerasbench.protocol.stages import AGENDAS
 from kerasbench.results.run import ResumeConfig, RunConfig
-from kerasbench.runs.planner import Planner
 
 RESUMED = ("budget", "custom", "trust", "results", "python", "wait", "resume")  # what --resume takes besides files
 
 
-class RunPlanner(Planner):
-    def configured(self, asked: RunSettings) -> RunConfig | ResumeConfig:
-        config = run(asked)
-        if not asked.resume:
-            return config
-        # The rest of a run, whose options cannot be changed.
-        files = [file for file in asked.scenarios if catalog.own_files([file])]
-        again = {name: said for name, said in asked.choices.items() if variants.BY_NAME[name].again}
-        kept = {name: getattr(asked, name) for name in RESUMED}
-        if asked != replace(RunSettings(scenarios=files, choices=again), **kept):
-            raise UsageError(
-                "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
-                "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust; and --env"
-            )
-        return ResumeConfig(config.effort.budget_s, files, config.model_config, config.options)
+def config_of(settings: RunSettings) -> RunConfig | ResumeConfig:
+    config = run_config(settings)
+    if not settings.resume:
+        return config
+    # The rest of a run, whose options cannot be changed.
+    files = [file for file in settings.scenarios if catalog.own_files([file])]
+    again = {name: said for name, said in settings.choices.items() if variants.BY_NAME[name].again}
+    kept = {name: getattr(settings, name) for name in RESUMED}
+    if settings != replace(RunSettings(scenarios=files, choices=again), **kept):
+        raise UsageError(
+            "--resume reuses the interrupted run's options; only --budget, --results, --python and --wait may be "
+            "added. Files of your own must be named again: --scenario FILE, --custom FILE, --trust; and --env"
+        )
+    return ResumeConfig(config.effort.budget_s, files, config.model_config, config.options)
 
 
-def run(asked: RunSettings) -> RunConfig:
-    kind = parse.known("protocol", asked.protocol, PROTOCOLS)
-    for flag in [variant.flag for variant in variants.ALL if variant.prepares and variant.name in asked.choices]:
-        if asked.quick or AGENDAS[kind].in_full:
-            other = "--quick" if asked.quick else "--protocol published"
+def run_config(settings: RunSettings) -> RunConfig:
+    kind = parse.known("protocol", settings.protocol, PROTOCOLS)
+    for flag in [variant.flag for variant in variants.ALL if variant.prepares and variant.name in settings.choices]:
+        if settings.quick or AGENDAS[kind].in_full:
+            other = "--quick" if settings.quick else "--protocol published"
             raise UsageError(f"--{flag} is about the first step, which {other} does not measure: leave one of them out")
-    options = configure.options_of(asked)
+    options = configure.options_of(settings)
     if any(variants.has(choice, "exports") for choice in options):
-        kind = predicting(kind, options, asked.backends)
-    return configure.configured(asked, kind, options)
+        kind = predicting(kind, options, settings.backends)
+    return configure.configured(settings, kind, options)
 
 
 def predicting(kind: ProtocolKind, options: Sequence[Options], backends: Sequence[str]) -> ProtocolKind:

@@ -3,7 +3,9 @@
 from dataclasses import replace
 from typing import get_args
 
+from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
+from kerasbench.events import OnEvent
 from kerasbench.modes.soak import JUDGED_MINUTES, MODE, Purpose, SoakConfig, SoakSettings
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Plan
@@ -17,31 +19,31 @@ PROTOCOLS: dict[Purpose, ProtocolKind] = {"train": "steady", "predict": "predict
 LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
 
 
-class SoakPlanner(Planner):
-    def configured(self, asked: SoakSettings) -> RunConfig:
-        purpose, minutes = parse.known("purpose", asked.purpose, PURPOSES), asked.minutes
-        if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
-            raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")
-        config = configure.configured(asked, PROTOCOLS.get(purpose, "builds"), [DEFAULT])
-        if config.timeout_s is not None and config.timeout_s <= 60 * minutes:
-            raise UsageError(f"--timeout would stop a soak of {minutes:g} minutes before its end: leave it out")
-        length_ns, usual = int(60e9 * minutes), config.effort.protocol
-        protocol = replace(
-            usual,
-            slices_max_ns=length_ns,
-            column_max_ns=max(length_ns, usual.column_max_ns),
-            lasts=True,
-            clears=purpose in ("build-cleared", "build-fit"),
-            fits=purpose == "build-fit",
-            repeats=False,
-            epochs=False,
-            predicts=False,
-        )
-        config = replace(config, effort=Effort(1, 1, cold=False, protocol=protocol), control=True)
-        return MODE.configured(config, SoakConfig(purpose, float(minutes)))
+def config_of(settings: SoakSettings) -> RunConfig:
+    purpose, minutes = parse.known("purpose", settings.purpose, PURPOSES), settings.minutes
+    if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
+        raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")
+    config = configure.configured(settings, PROTOCOLS.get(purpose, "builds"), [DEFAULT])
+    if config.timeout_s is not None and config.timeout_s <= 60 * minutes:
+        raise UsageError(f"--timeout would stop a soak of {minutes:g} minutes before its end: leave it out")
+    length_ns, usual = int(60e9 * minutes), config.effort.protocol
+    protocol = replace(
+        usual,
+        slices_max_ns=length_ns,
+        column_max_ns=max(length_ns, usual.column_max_ns),
+        lasts=True,
+        clears=purpose in ("build-cleared", "build-fit"),
+        fits=purpose == "build-fit",
+        repeats=False,
+        epochs=False,
+        predicts=False,
+    )
+    config = replace(config, effort=Effort(1, 1, cold=False, protocol=protocol), control=True)
+    return MODE.configured(config, SoakConfig(purpose, float(minutes)))
 
-    def announce(self, planned: Plan) -> list[str]:
-        if MODE.asked(planned.config).minutes >= JUDGED_MINUTES:
-            return []
+
+class SoakPlanner(Planner[SoakConfig]):
+    def prepare(self, planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> Plan:
         least = f"{JUDGED_MINUTES:g} minute"
-        return [f"nothing is judged of a soak of less than {least}; without --minutes it takes 5"]
+        short = [f"nothing is judged of a soak of less than {least}; without --minutes it takes 5"]
+        return replace(planned, announcements=short if self.settings.minutes < JUDGED_MINUTES else [])

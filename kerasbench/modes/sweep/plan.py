@@ -23,30 +23,31 @@ DEFAULT_BATCHES = ["1..4096"]
 MORE_SIZES = 2  # inside the bracket of a crossover (validation/METHOD.md): thirds of an octave
 
 
-class SweepPlanner(Planner):
-    def configured(self, asked: SweepSettings) -> RunConfig:
-        batches = parse.batches(asked.batch_sizes or ([] if asked.widths else DEFAULT_BATCHES))
-        options = configure.options_of(asked)
-        kind: ProtocolKind = "sweep"
-        if any(variants.has(choice, "exports") for choice in options):
-            configure.require_exporters(options, asked.backends)
-            kind = "sweep_predictions"
-        options = crossed(options, batches, parse.widths(asked.widths))
-        return MODE.configured(configure.configured(asked, kind, options), SweepConfig(refine=True))
+def config_of(settings: SweepSettings) -> RunConfig:
+    batches = parse.batches(settings.batch_sizes or ([] if settings.widths else DEFAULT_BATCHES))
+    options = configure.options_of(settings)
+    kind: ProtocolKind = "sweep"
+    if any(variants.has(choice, "exports") for choice in options):
+        configure.require_exporters(options, settings.backends)
+        kind = "sweep_predictions"
+    options = crossed(options, batches, parse.widths(settings.widths))
+    return MODE.configured(configure.configured(settings, kind, options), SweepConfig(refine=True))
 
-    def require(self, config: RunConfig, scenarios: Sequence[Selected]) -> None:
+
+class SweepPlanner(Planner[SweepConfig]):
+    def require(self, scenarios: Sequence[Selected]) -> None:
         if len(scenarios) > 1:
             names = ", ".join(selected.word for selected in scenarios)
             raise UsageError(
                 f"a sweep measures one workload, and this names {len(scenarios)}: {names}; name one of them"
             )
         for selected in scenarios:
-            if selected.workload.streams and any("batch" in asked for asked in config.options):
+            if selected.workload.streams and any("batch" in options for options in self.config.options):
                 raise UsageError(
                     f"{selected.label} is given a stream, whose batches are its own: --batch-size takes a script that "
                     "gives arrays to fit()"
                 )
-            if not selected.entry.description.scalable and any("width" in asked for asked in config.options):
+            if not selected.entry.description.scalable and any("width" in options for options in self.config.options):
                 raise UsageError(
                     f"{selected.label} has no --width: its hidden layers cannot be scaled; docs/your-model.md shows "
                     "how to make a scenario scalable"
@@ -55,7 +56,7 @@ class SweepPlanner(Planner):
     def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
         """Return the plan with more sizes, on both columns of each crossing with an interval; None if it has them."""
         rounds, budget_s = record.rounds_completed, planned.effort.budget_s
-        if not MODE.asked(planned.config).refine or record.unfinished or rounds < MIN_TRIALS_FOR_INTERVAL:
+        if not self.settings.refine or record.unfinished or rounds < MIN_TRIALS_FOR_INTERVAL:
             return None
         wanted = more_sizes(Findings.of(record))
         bases = {case.column: case for case in planned.cases if not case.options.control}
@@ -81,8 +82,9 @@ class SweepPlanner(Planner):
         warning = f"more sizes near the crossover: {', '.join(size.label for size in wanted)}"
         return Plan(config, planned.machine, [*planned.cases, *cases], planned.absent, [warning])
 
-    def has_more(self, config: RunConfig) -> bool:
-        return not MODE.asked(config).refine
+    @property
+    def is_second_part(self) -> bool:
+        return not self.settings.refine
 
 
 def crossed(options: Sequence[Options], batches: Sequence[int], widths: Sequence[float]) -> list[Options]:

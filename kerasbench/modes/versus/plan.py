@@ -19,51 +19,52 @@ from kerasbench.modes.versus.bisect import Bisection, Case, Probe, bisect, most,
 from kerasbench.modes.versus.pairs import versions as compared_versions
 from kerasbench.plan import catalog, configure, parse
 from kerasbench.report.words import times
-from kerasbench.results.run import INTERRUPTED, ResumeConfig, RunConfig
+from kerasbench.results.run import INTERRUPTED, RunConfig
 from kerasbench.runs.planner import Planner
-from kerasbench.runs.rows import RowProgress
+from kerasbench.runs.rows import Decision, RowProgress
 from kerasbench.runs.stopping import StopReason
 from kerasbench.text import percent
 
 
-class VersusPlanner(Planner):
-    def configured(self, asked: VersusSettings) -> RunConfig:
-        config = configure.configured(asked, "steady", configure.options_of(asked))
-        effort = config.effort
-        config = replace(config, effort=replace(effort, protocol=replace(effort.protocol, batches=True)))
-        threshold = parse.share(asked.threshold, "--threshold")
-        if threshold < MINIMAL_EFFECT:
-            raise UsageError(f"--threshold takes {percent(MINIMAL_EFFECT)} or more, not {100 * threshold:.2f} %")
-        return MODE.configured(replace(config, control=True), VersusConfig("", "", threshold))
+def config_of(settings: VersusSettings) -> RunConfig:
+    config = configure.configured(settings, "steady", configure.options_of(settings))
+    effort = config.effort
+    config = replace(config, effort=replace(effort, protocol=replace(effort.protocol, batches=True)))
+    threshold = parse.share(settings.threshold, "--threshold")
+    if threshold < MINIMAL_EFFECT:
+        raise UsageError(f"--threshold takes {percent(MINIMAL_EFFECT)} or more, not {100 * threshold:.2f} %")
+    return MODE.configured(replace(config, control=True), VersusConfig("", "", threshold))
 
+
+class VersusPlanner(Planner[VersusConfig]):
     def with_interpreters(
-        self, config: RunConfig | ResumeConfig, asked: VersusSettings, chosen: Interpreters, on_event: events.OnEvent
+        self, words: VersusSettings, chosen: Interpreters, on_event: events.OnEvent
     ) -> tuple[RunConfig, Interpreters]:
         """Make both sides' interpreters if need be: of the backends named, else required (``torch==2.6``), else all."""
 
         def say(line: str) -> None:
             on_event(events.Notice(line))
 
-        assert isinstance(config, RunConfig)
+        config = self.config
         catalog.require_known(config.scenarios, config.model_config, config.suite)
         with suppress(catalog.BackendNeeded):  # before anything is installed
             catalog.select(
                 config.scenarios, sys.executable, None, config.keep_env, config.model_config, config.suite, bare=True
             )
         packages = {backends.get(name).PACKAGE: name for name in backends.names()}
-        known = sides.about(asked.base, asked.head, list(packages), chosen.labels())
+        known = sides.about(words.base, words.head, list(packages), chosen.labels())
         named = config.backends or [packages[package] for package in known] or backends.names()
         # Another run may be measuring in an environment that is made again.
-        with machine_lock(on_wait=say if asked.wait else None):
-            interpreters, environments, (base, head) = sides.sides(asked.base, asked.head, chosen, named, say)
+        with machine_lock(on_wait=say if words.wait else None):
+            interpreters, environments, (base, head) = sides.sides(words.base, words.head, chosen, named, say)
         interpreters.require(environments)
-        own = replace(MODE.asked(config), base=base, head=head)
+        own = replace(self.settings, base=base, head=head)
         return MODE.configured(replace(config, environments=list(map(str, environments))), own), interpreters
 
-    def decide(self, row: RowProgress, config: RunConfig) -> None:
+    def decide(self, row: RowProgress, usual: Decision) -> Decision:
         versions = [case for case in row.alive if not case.options.control]
-        if len(versions) < 2 <= len(row.cases):
-            row.stop = StopReason.BROKEN
+        is_broken = row.had and len(versions) < 2 <= len(row.cases)
+        return replace(usual, stop=StopReason.BROKEN) if is_broken else usual
 
 
 Compare = Callable[[str, str], tuple[Findings, Path]]  # base and head: what was measured, and the file of its tables
@@ -74,7 +75,7 @@ def candidates(versions: Sequence[str], asked: VersusSettings) -> list[str]:
     """Return GOOD and BAD with what lies between them; raise KerasbenchError before an index is asked for that."""
     if len(versions) < 2:
         raise UsageError("bisect takes two versions or more, such as 'keras==3.12.0' 'keras==3.15.0'")
-    config = VersusPlanner().configured(asked)
+    config = config_of(asked)
     catalog.require_known(config.scenarios, config.model_config, config.suite)
     return sides.between(*versions) if len(versions) == 2 else list(versions)
 

@@ -5,9 +5,9 @@ import pytest
 from kerasbench import variants
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.modes import explain
+from kerasbench.modes import explain, known
 from kerasbench.modes.explain import ExplainConfig, ExplainSettings
-from kerasbench.modes.explain.plan import ExplainPlanner, with_causes
+from kerasbench.modes.explain.plan import config_of, with_causes
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Plan
 from kerasbench.plan.catalog import Selected
@@ -18,6 +18,7 @@ from kerasbench.results.run import RunConfig
 from tests import made
 
 CONFIG = explain.MODE.configured(RunConfig(), ExplainConfig(causes=True))
+PLANNER = known.planner(CONFIG)
 PROBES = made.by_environment({"jax": ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])})
 
 
@@ -29,7 +30,7 @@ LONG, SHORT = of_steps(MIN_STEPS_FOR_SLICES), of_steps(MIN_STEPS_FOR_SLICES - 1,
 
 
 def planned(*scenarios: Selected) -> Plan:
-    return cases.make(CONFIG, scenarios, PROBES, made.MACHINE, (), ExplainPlanner())
+    return cases.make(PLANNER, scenarios, PROBES, made.MACHINE)
 
 
 def test_a_script_that_gives_a_stream_has_no_larger_batch() -> None:
@@ -39,7 +40,7 @@ def test_a_script_that_gives_a_stream_has_no_larger_batch() -> None:
 
 
 def test_parts_are_measured_of_what_was_asked_for_beside_rivals_that_might_help() -> None:
-    assert ExplainPlanner().configured(ExplainSettings()) == CONFIG
+    assert config_of(ExplainSettings()) == CONFIG
     plan = planned(LONG, SHORT)
     assert [(case.options.label, case.protocol.kind, case.protocol.parts) for case in plan.cases] == [
         ("", "steady", True),
@@ -50,11 +51,11 @@ def test_parts_are_measured_of_what_was_asked_for_beside_rivals_that_might_help(
 
 
 def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot() -> None:
-    assert ExplainPlanner().refusal(CONFIG, LONG) is None
-    cause, remedy = made.known(ExplainPlanner().refusal(CONFIG, SHORT))
+    assert PLANNER.refusal(LONG) is None
+    cause, remedy = made.known(PLANNER.refusal(SHORT))
     assert f"has {MIN_STEPS_FOR_SLICES - 1} of the {MIN_STEPS_FOR_SLICES} steps" in cause
     assert remedy == "`kerasbench run --scenario dense.py/short` measures its epochs"
-    cause, _ = made.known(ExplainPlanner().refusal(CONFIG, made.changed(LONG, workload={"predicts_only": True})))
+    cause, _ = made.known(PLANNER.refusal(made.changed(LONG, workload={"predicts_only": True})))
     assert cause == "dense is not trained, so it has no training step to explain"
     with pytest.raises(UsageError, match=r"fewer: dense/a \(1\), dense/b \(2\); `kerasbench run --scenario dense"):
         planned(of_steps(1, "a"), of_steps(2, "b"))

@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.modes import fastest
+from kerasbench.modes import fastest, known
 from kerasbench.modes.fastest import FastestSettings, RaceConfig, plan
-from kerasbench.modes.fastest.plan import EFFORT, FastestPlanner, candidates, default_backend
+from kerasbench.modes.fastest.plan import EFFORT, FastestPlanner, candidates, config_of, default_backend
 from kerasbench.plan import cases
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Selected
@@ -15,12 +16,13 @@ from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Slice
 from kerasbench.protocol.messages import Code, ProbeReport
 from kerasbench.protocol.stages import EPOCH, TRAIN
-from kerasbench.results.run import Effort, Run, RunConfig, exactly
+from kerasbench.results.run import Effort, Run, RunConfig
 from kerasbench.results.store import Store
+from kerasbench.runs.rows import Decision, RowProgress
 from kerasbench.runs.schedule import NextBlock
 from kerasbench.variants import malloc
 from tests import made
-from tests.scripted import CASES, THREE, FakeWorker, run
+from tests.scripted import CASES, THREE, Events, FakeWorker, run
 
 CUDA = Device("cuda", 0, "NVIDIA H200")
 TORCH = ProbeReport("torch", "3.11.7", {"torch": "2.13.0"}, [made.CPU, CUDA])
@@ -30,14 +32,12 @@ SEES = {"torch": TORCH, "jax": JAX}
 
 def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    asked = FastestPlanner().configured(FastestSettings(["dense"], budget="10m"))
+    asked = config_of(FastestSettings(["dense"], budget="10m"))
     tries = ["backend", "device", "jit", "layout", "malloc", "steps-per-execution"]
     tries += ["tf-data", "threads", "unrolled-steps"]
     assert (fastest.MODE.asked(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
     assert asked.effort == made.changed(EFFORT, budget_s=600, protocol={"predicts": False})
-    named = FastestPlanner().configured(
-        FastestSettings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6)
-    )
+    named = config_of(FastestSettings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
     assert fastest.MODE.asked(named) == RaceConfig("predict", 0.1, ["jit"], "jax")
     assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
     assert (named.effort.protocol.epochs, named.effort.protocol.predicts) == (False, True)
@@ -79,7 +79,7 @@ def test_the_backend_of_keras_itself(tmp_path: Path, variables: dict[str, str], 
 )
 def test_what_a_race_refuses(said: FastestSettings, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        FastestPlanner().configured(said)
+        config_of(said)
 
 
 @pytest.mark.parametrize(
@@ -97,20 +97,21 @@ def test_exported_models_race_where_they_are_asked_for(
     said: FastestSettings, raced: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("KERAS_BACKEND", "jax")
-    config = FastestPlanner().configured(dataclasses.replace(said, devices=["cpu"]))
+    config = config_of(dataclasses.replace(said, devices=["cpu"]))
     probes = made.by_environment(
         {name: report for name, report in SEES.items() if not config.backends or name in config.backends}
     )
-    planned = cases.make(config, [made.selected()], probes, made.MACHINE, (), FastestPlanner())
+    planned = cases.make(known.planner(config), [made.selected()], probes, made.MACHINE)
     assert [case.column.label for case in planned.cases] == raced
-    says = " ".join(FastestPlanner().announce(planned))
+    planned = known.planner(config).prepare(planned, Interpreters(), Events())
+    says = " ".join(planned.announcements or ())
     assert ("1 exported model among" in says and " longer" in says) is ("runtime" in "".join(raced))
 
 
 def make(asked: RaceConfig, *chosen: Selected, devices: Sequence[str] = ()) -> Plan:
     probes = made.by_environment({"torch": TORCH, "jax": JAX} if len(chosen) == 1 else {"jax": JAX})
     config = fastest.MODE.configured(RunConfig(devices=[*devices]), asked)
-    return cases.make(config, chosen, probes, made.MACHINE, (), FastestPlanner())
+    return cases.make(known.planner(config), chosen, probes, made.MACHINE)
 
 
 EIGHT, THIRTY_TWO = "cpu steps-per-execution=8", "cpu steps-per-execution=32"
@@ -123,20 +124,19 @@ DEVICES_TOO = RaceConfig(tries=["device", "dtype"])
 
 def test_who_is_far_behind_leaves_the_block_but_keras_without_settings_stays() -> None:
     asked = RaceConfig(tries=["backend", "jit"], baseline="torch")
-    config, chosen = fastest.MODE.configured(RunConfig(), asked), Selected(made.entry(), made.workload(steps=1000))
+    chosen = Selected(made.entry(), made.workload(steps=1000))
     settings = [("torch", Options()), ("jax", Options()), ("jax", Options(jit=True))]
     racing = [Case(chosen, backend, made.CPU, options) for backend, options in settings]
 
-    def leaving(stage: str, config: RunConfig = config, disturbed: bool = False) -> list[int]:
+    def leaving(stage: str, asked: RaceConfig = asked, disturbed: bool = False) -> list[int]:
         took_ns = {0: 900_000_000, 1: 901_000_000, 2: 100_000_000}
         slices = {
             index: [Slice(1, ns, cycle, disturbed=disturbed) for cycle in range(3)] for index, ns in took_ns.items()
         }
-        return [*FastestPlanner().leaving(config, racing, stage, slices)]
+        return [*FastestPlanner(RunConfig(), asked).leaves(RowProgress(racing), racing, stage, slices)]
 
     assert (leaving(TRAIN), leaving(EPOCH), leaving(TRAIN, disturbed=True)) == ([1], [], [])
-    batches = dataclasses.replace(asked, tries=["batch-size"])  # slices of other samples
-    assert leaving(TRAIN, fastest.MODE.configured(RunConfig(), batches)) == []
+    assert leaving(TRAIN, dataclasses.replace(asked, tries=["batch-size"])) == []  # slices of other samples
 
 
 @pytest.mark.parametrize(
@@ -233,7 +233,12 @@ def sliced(*steps_ms: float) -> list[Measurement]:
 
 def race(store: Store, worker: FakeWorker, *among: Case, effort: Effort, asked: RaceConfig) -> Run:
     return run(
-        store, worker, *among, effort=effort, config={"own": dataclasses.asdict(asked)}, planner=FastestPlanner()
+        store,
+        worker,
+        *among,
+        effort=effort,
+        config={"own": dataclasses.asdict(asked)},
+        planner=FastestPlanner(RunConfig(), asked),
     )
 
 
@@ -247,10 +252,8 @@ def test_a_race_measures_those_alone_that_may_win_and_keras_without_settings(
     among = [*THREE, made.case(backend="jax", options=Options(threads=1))]
     race(store, worker, *among, effort=Effort(1, 3), asked=RaceConfig(baseline="tensorflow"))
     assert worker.blocks == [["torch", "jax", "tensorflow", "jax"], later, later]
-    next_block = FastestPlanner().first_block(
-        RunConfig(effort=exactly(1)), CASES[:1]
-    )  # short, also of one column or round
-    assert next_block == NextBlock({TRAIN: plan.FIRST_CYCLES})
+    first = FastestPlanner(RunConfig(), RaceConfig()).decide(RowProgress(CASES[:1]), Decision())
+    assert first.next_block == NextBlock({TRAIN: plan.FIRST_CYCLES})  # short, also of one column or round
 
 
 @pytest.mark.parametrize(

@@ -45,8 +45,11 @@ def only(record: Run) -> race.Race:
     ],
 )
 def test_who_leaves_and_when(times: dict[str, float], error: float, slower: list[str], is_over: bool) -> None:
-    for disturbed, seen in ((False, race.Seen("b", slower, is_over)), (True, race.Seen("b", [], len(times) == 1))):
-        assert race.look(list(times), compare(times, error, disturbed), MARGIN) == seen
+    for disturbed, seen in (
+        (False, race.RaceState("b", slower, is_over)),
+        (True, race.RaceState("b", [], len(times) == 1)),
+    ):
+        assert race.judge_race(list(times), compare(times, error, disturbed), MARGIN) == seen
 
 
 @pytest.mark.parametrize(
@@ -167,7 +170,7 @@ def test_where_a_batch_is_one_sample_a_race_for_predictions_is_about_single_ones
 
 
 def test_where_all_have_failed_or_nobody_was_measured_by_it_there_is_no_race() -> None:
-    assert race.look([], compare({}, 0.1), MARGIN) is None
+    assert race.judge_race([], compare({}, 0.1), MARGIN) is None
     predicting = raced({JAX: 1.0, TENSORFLOW: 4.0})
     predicting.config = MODE.configured(RunConfig(), RaceConfig("predict"))
     predicting.trials = [made.changed(trial, measurement={"prediction": []}) for trial in predicting.trials]
@@ -194,7 +197,7 @@ def test_the_baseline_is_keras_without_settings(columns: list[Column], expected:
 )
 def test_of_two_about_as_fast_the_simpler_is_chosen(error: float, is_over: bool, choice: str) -> None:
     beside = compare({"a": 1.0, "b": 1.02}, error)
-    found = race.Seen("a", [], is_over)
+    found = race.RaceState("a", [], is_over)
     assert race.simplest(found, ["a", "b"], beside, MARGIN, lambda candidate: (candidate == "a", 0)) == choice
 
 

@@ -3,7 +3,7 @@ import pytest
 from kerasbench.errors import UsageError
 from kerasbench.modes import soak
 from kerasbench.modes.soak import Purpose, SoakConfig, SoakSettings
-from kerasbench.modes.soak.plan import SoakPlanner
+from kerasbench.modes.soak.plan import config_of
 
 KINDS: dict[Purpose, str] = {
     "train": "steady",
@@ -14,7 +14,7 @@ KINDS: dict[Purpose, str] = {
 
 @pytest.mark.parametrize("purpose", KINDS)
 def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
-    asked = SoakPlanner().configured(SoakSettings(["dense"], purpose=purpose, minutes=10))
+    asked = config_of(SoakSettings(["dense"], purpose=purpose, minutes=10))
     protocol = asked.effort.protocol
     assert (soak.MODE.asked(asked), asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
     assert (protocol.kind, protocol.fits) == (KINDS[purpose], purpose == "build-fit")
@@ -34,4 +34,4 @@ def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
 )
 def test_what_a_soak_refuses(said: SoakSettings, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        SoakPlanner().configured(said)
+        config_of(said)

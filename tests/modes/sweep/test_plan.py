@@ -7,9 +7,9 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.modes import sweep
+from kerasbench.modes import known, sweep
 from kerasbench.modes.sweep import SweepConfig, SweepSettings
-from kerasbench.modes.sweep.plan import SweepPlanner, crossed, more_sizes, sizes_between
+from kerasbench.modes.sweep.plan import SweepPlanner, config_of, crossed, more_sizes, sizes_between
 from kerasbench.plan.cases import Case, Plan, with_controls
 from kerasbench.protocol.columns import DEFAULT, Options, Size
 from kerasbench.results.run import INTERRUPTED, QUICK, SWEEP, Effort, Run, RunConfig, Trial, exactly
@@ -18,22 +18,19 @@ from tests import made
 
 
 def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
-    asked = SweepPlanner().configured(
-        SweepSettings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], choices={"jit": ["on"]})
-    )
+    asked = config_of(SweepSettings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], choices={"jit": ["on"]}))
     assert asked.options == [Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)]
     assert (sweep.MODE.asked(asked), asked.effort.protocol) == (SweepConfig(refine=True), SWEEP)
-    assert SweepPlanner().configured(SweepSettings(["dense"], quick=True)).effort == replace(QUICK, protocol=SWEEP)
+    assert config_of(SweepSettings(["dense"], quick=True)).effort == replace(QUICK, protocol=SWEEP)
     for words in [], ["2"]:
         with pytest.raises(UsageError, match="two sizes or more"):
-            SweepPlanner().configured(SweepSettings(batch_sizes=["8"], widths=words))
-    limited = SweepPlanner().configured(SweepSettings(["dense"], rounds=7, control=True))
+            config_of(SweepSettings(batch_sizes=["8"], widths=words))
+    limited = config_of(SweepSettings(["dense"], rounds=7, control=True))
     assert (limited.effort, limited.control) == (exactly(7, SWEEP), True)
-    assert [options.get("batch") for options in SweepPlanner().configured(SweepSettings(["dense"])).options][-1] == 4096
-    assert {
-        options.get("batch")
-        for options in SweepPlanner().configured(SweepSettings(["dense"], widths=["1", "2"])).options
-    } == {None}
+    assert [options.get("batch") for options in config_of(SweepSettings(["dense"])).options][-1] == 4096
+    assert {options.get("batch") for options in config_of(SweepSettings(["dense"], widths=["1", "2"])).options} == {
+        None
+    }
     sized = crossed([DEFAULT, Options(jit=False)], [1, 8], [])
     assert [options.label for options in sized] == ["batch=1", "jit=off batch=1", "batch=8", "jit=off batch=8"]
 
@@ -42,13 +39,13 @@ def test_a_sweep_of_exported_models_predicts_at_each_size() -> None:
     exported = SweepSettings(
         ["dense"], backends=["jax"], batch_sizes=["1", "8"], choices={"runtime": ["keras", "jax_export"]}
     )
-    config = SweepPlanner().configured(exported)
+    config = config_of(exported)
     assert config.effort.protocol.agenda.name == "sweep_predictions" and not config.effort.protocol.needs_training
     assert [options.label for options in config.options] == [
         *("batch=1", "runtime=jax_export batch=1", "batch=8", "runtime=jax_export batch=8")
     ]
     with pytest.raises(UsageError, match="jax_export is exported from jax, which --backend does not name"):
-        SweepPlanner().configured(replace(exported, backends=["torch"]))
+        config_of(replace(exported, backends=["torch"]))
     case = replace(made.case(options=config.options[2]), protocol=config.effort.protocol)
     assert [at.selected.workload.predicted for at in (case, case.resized())] == [32, 8]
     trains = replace(case, protocol=SWEEP)
@@ -62,15 +59,19 @@ def test_two_sizes_divide_a_bracket_where_there_is_room() -> None:
     assert sizes_between(1, 2, whole=False) == [1.26, 1.59]  # widths
 
 
+def planner(*options: Options) -> SweepPlanner:
+    return SweepPlanner(RunConfig(options=[*options]), SweepConfig())
+
+
 def test_a_sweep_is_of_one_workload_and_by_widths_of_one_that_scales() -> None:
     with pytest.raises(UsageError, match=r"names 2: dense\.py/a, dense\.py/b; name one of them"):
-        SweepPlanner().require(RunConfig(), [made.selected(workload_name=name) for name in ("a", "b")])
-    SweepPlanner().require(RunConfig(options=[Options(batch=8)]), [made.selected()])
+        planner().require([made.selected(workload_name=name) for name in ("a", "b")])
+    planner(Options(batch=8)).require([made.selected()])
     script = replace(made.selected(), workload=replace(made.selected().workload, streams=True))
     with pytest.raises(UsageError, match="dense is given a stream, whose batches are its own"):
-        SweepPlanner().require(RunConfig(options=[Options(batch=8)]), [script])
+        planner(Options(batch=8)).require([script])
     with pytest.raises(UsageError, match="dense has no --width"):
-        SweepPlanner().require(RunConfig(options=[Options(batch=8), Options(width=2.0)]), [made.selected()])
+        planner(Options(batch=8), Options(width=2.0)).require([made.selected()])
 
 
 BATCHES = (1, 8, 64, 512)
@@ -99,7 +100,7 @@ def crossing(planted: float = 20.0, rounds: int = 3, third: Callable[[int], floa
 
 
 def finer(planned: Plan, first: Run) -> Plan:
-    return made.known(SweepPlanner().more(planned, first, 100.0))
+    return made.known(known.planner(planned.config).more(planned, first, 100.0))
 
 
 def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that_cross() -> None:
@@ -112,9 +113,12 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
     assert (plan.effort.min_rounds, plan.effort.max_rounds) == (3, 3)
     assert plan.effort.protocol == planned.effort.protocol
     assert plan.warnings == ["more sizes near the crossover: batch=16, batch=32"]
-    assert SweepPlanner().more(plan, crossing(), 100.0) is None
+    assert known.planner(plan.config).more(plan, crossing(), 100.0) is None
     limited = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
-    assert [SweepPlanner().more(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)] == [False, True]
+    too_long = [
+        known.planner(limited.config).more(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)
+    ]
+    assert too_long == [False, True]
     shared = more_sizes(Findings.of(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
     assert {size: len(columns) for size, columns in shared.items()} == {Size(16): 3, Size(32): 3}
     of_slower = crossing(1e9, third=lambda batch: math.sqrt(1e9 / 20))  # one that is faster has no place in between
@@ -130,7 +134,7 @@ def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> N
     assert more_sizes(Findings.of(quick))
     cut_short = made.changed(crossing(), stopped_because=INTERRUPTED)
     for record in (quick, crossing(rounds=2), cut_short, crossing(planted=1e9)):
-        assert SweepPlanner().more(swept_plan(), record, 100.0) is None
+        assert known.planner(swept_plan().config).more(swept_plan(), record, 100.0) is None
 
 
 def trials_of(cases: Sequence[Case]) -> list[Trial]:
@@ -142,12 +146,12 @@ def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     refined = finer(planned, crossing())
     tried = trials_of([case for case in refined.cases if case.options.get("batch") != 32])
     every = made.changed(refined, cases=swept(refined.config.options))
-    again = resume.as_started(every, made.record(*tried), SweepPlanner().has_more(every.config))
+    again = resume.as_started(every, made.record(*tried), known.planner(every.config).is_second_part)
     of_size = {
         size: [case.backend for case in again.cases if case.options.get("batch") == size] for size in (8, 16, 32)
     }
     assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
-    assert resume.as_started(planned, made.record(*tried[:1]), SweepPlanner().has_more(planned.config)) is planned
+    assert resume.as_started(planned, made.record(*tried[:1]), known.planner(planned.config).is_second_part) is planned
 
 
 def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have() -> None:
@@ -159,7 +163,7 @@ def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have()
     further = [case for case in refined.cases if case.options.get("batch") in (16, 32)]
     assert "tensorflow" in {case.backend for case in further if case.options.control}
     every = made.changed(refined, cases=with_controls(swept(refined.config.options)))
-    again = resume.as_started(every, made.record(*trials_of(further)), SweepPlanner().has_more(every.config))
+    again = resume.as_started(every, made.record(*trials_of(further)), known.planner(every.config).is_second_part)
     assert {case.key for case in again.cases} >= {case.key for case in further}
 
 

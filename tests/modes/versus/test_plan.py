@@ -7,9 +7,9 @@ from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, UsageError
 from kerasbench.host.lock import machine_lock
-from kerasbench.modes import versus
+from kerasbench.modes import known, versus
 from kerasbench.modes.versus import VersusConfig, VersusSettings
-from kerasbench.modes.versus.plan import VersusPlanner
+from kerasbench.modes.versus.plan import VersusPlanner, config_of
 from kerasbench.protocol.columns import Environment, Options
 from kerasbench.results.run import RunConfig, exactly
 from kerasbench.results.store import Store
@@ -18,7 +18,7 @@ from tests.scripted import Events, FakeWorker, noisy, run
 
 
 def sides_of(asked: VersusSettings) -> tuple[RunConfig, Interpreters]:
-    return VersusPlanner().with_interpreters(VersusPlanner().configured(asked), asked, Interpreters(), Events())
+    return known.planner(config_of(asked)).with_interpreters(asked, Interpreters(), Events())
 
 
 def test_all_backends_are_compared_unless_the_words_name_some(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,7 +63,8 @@ def test_versions_are_not_measured_on_when_one_of_them_has_failed(store: Store, 
     worker, heard = FakeWorker(torch=noisy(1, 3, 2)), Events()
     worker.fails = lambda request: made.FAILURE if request.options == versions[failing] else None
     cases = [dataclasses.replace(made.case(options=options), paired=True) for options in versions]
-    record = run(store, worker, *cases, effort=exactly(3), events=heard, planner=VersusPlanner())
+    planner = VersusPlanner(RunConfig(), VersusConfig("old", "new", 0.03))
+    record = run(store, worker, *cases, effort=exactly(3), events=heard, planner=planner)
     assert len(worker.blocks) == record.rounds_completed == had
     if had == 1:
         assert record.stopped_because == "base or head failed, so nothing is left to compare"
