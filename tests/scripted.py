@@ -23,8 +23,8 @@ from kerasbench.protocol.requests import TrialRequest
 from kerasbench.results.run import Effort, Run, Trial, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs import rounds, schedule, stopping
+from kerasbench.runs.launcher import BlockLauncher, Launch
 from kerasbench.runs.machine import MachineMonitor
-from kerasbench.runs.rounds import Launch
 from tests import made
 
 EventT = TypeVar("EventT", bound=Event)
@@ -82,10 +82,12 @@ def run(
         different["earlier"] = made.record(*carried)
     planner = different.pop("planner", None) or known.planner(plan.config)
     in_order = different.pop("in_order", lambda cases, *drawn: list(cases))  # as they stand in a test
-    different.setdefault("state", made.state())
+    state = different.pop("state", None) or made.state()
+    interpreter = [different.pop("interpreter")] if "interpreter" in different else []
     heard = Events() if events is None else events
     with patch.object(schedule, "order_cases", in_order), patch.object(stopping, "ratio_of", by_round):
-        return rounds.Rounds(plan, planner, store, launch, monitor or quiet(), heard, **different).execute()
+        launcher = BlockLauncher(plan, planner, launch, monitor or quiet(), heard, state, *interpreter)
+        return rounds.Rounds(plan, planner, store, launcher, heard, state, **different).execute()
 
 
 def noisy(*steps_ms: float) -> list[Measurement]:

@@ -7,9 +7,8 @@ import math
 import os
 import statistics
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 
 from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.estimates import LogEstimate, variance
@@ -19,7 +18,7 @@ from kerasbench.plan import catalog
 from kerasbench.plan.cases import Case
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, BlockPolicy
+from kerasbench.processes.block import BlockMember
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import CPU, Device, processors
@@ -27,6 +26,7 @@ from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.requests import Protocol
 from kerasbench.results.run import RunConfig, Trial
 from kerasbench.runs import sizes, turns
+from kerasbench.runs.launcher import BriefPolicy
 from kerasbench.runs.records import trial_record, trial_request
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
@@ -89,10 +89,14 @@ def launched(
     shares = turns.shares(protocol, workload)
     load_limits = [load.limit_of(Device(CPU), None, 0.0, processors(), os.cpu_count() or 1)] * len(columns)
 
-    def is_enough(stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
-        return turns.enough(protocol, shares, stage, load.judged(stage, slices, load_limits))
+    class Policy(BriefPolicy):
+        def orders(self, columns: int) -> Iterator[Sequence[int]]:
+            return orders(columns)
 
-    policy = BlockPolicy(orders, is_enough, partial(sizes.sizes_of, protocol, workload), lambda: True)
+        def enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
+            return turns.enough(protocol, shares, stage, load.judged(stage, slices, load_limits))
+
+    policy = Policy(protocol, workload)
     outcomes, measured = [], {}
     for place, outcome in enumerate(block.measure(members, policy, lambda event: None, at_once, {})):
         if outcome is None or outcome.measurement is None:

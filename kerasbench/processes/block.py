@@ -3,7 +3,7 @@
 import errno
 import itertools
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from enum import Enum, StrEnum
@@ -29,17 +29,33 @@ class BlockMember:
     label: str = ""  # in events
 
 
-@dataclass(frozen=True)
 class BlockPolicy:
-    orders: Callable[[int], Iterator[Sequence[int]]]  # of a number of columns: their order in each cycle
-    enough: Callable[[str, Mapping[int, Sequence[Slice]]], bool]  # whether a stage can end, by the columns' slices
-    sizes: Callable[[Mapping[int, Sequence[int]]], Sizes | None]  # by their steps, in ns; None: one more of each
-    fits: Callable[[], bool]  # whether there is memory for one more child
-    rest_s: float = 0.0  # nobody runs for so long before each turn
-    # By the columns' steps: which columns are not worth waiting for, and why; they end.
-    left_behind: Callable[[Mapping[int, Sequence[int]]], Mapping[int, Failure]] = lambda steps_ns: {}
-    # After a cycle, by a stage's slices so far: which columns measure nothing more, and answer with what they have.
-    leaving: Callable[[str, Mapping[int, Sequence[Slice]]], Collection[int]] = lambda stage, slices: ()
+    """What is decided while a block runs. Columns are told by their place among its members.
+
+    As it stands, each stage has one cycle.
+    """
+
+    rest_s = 0.0  # nobody runs for so long before each turn
+
+    def reserve(self, member: int) -> bool:
+        """Reserve memory for one more child; return False where there is too little."""
+        return True
+
+    def sizes(self, steps_ns: Mapping[int, Sequence[int]]) -> Sizes | None:
+        """Return how much columns do, by their first steps; None: one more step of each would show more."""
+        raise NotImplementedError
+
+    def orders(self, columns: int) -> Iterator[Sequence[int]]:
+        """Yield the order of so many columns in each cycle."""
+        return itertools.repeat(range(columns))
+
+    def enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
+        """Tell whether a stage can end."""
+        return True
+
+    def leaves(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> Mapping[int, Failure | None]:
+        """Return who leaves after a cycle: by a failure at once, else to answer with what it has measured."""
+        return {}
 
 
 @dataclass(frozen=True)
@@ -118,7 +134,7 @@ class _State(Enum):
 class _Column:
     index: int  # its place among the members
     member: BlockMember
-    received: Received
+    on_phase: Callable[["_Column", str | Phase], None]
     state: _State = _State.SETTING_UP
     stage: str = ""  # the one that it was last ready for
     slices: list[Slice] = field(default_factory=list)  # of that stage, to decide when it has enough; not recorded
@@ -126,6 +142,9 @@ class _Column:
     failure: Failure | None = None
     had_turn: bool = False
     told: TrialState | None = None
+
+    def __post_init__(self) -> None:
+        self.received = Received(partial(self.on_phase, self), self.take_turn_message)
 
     def take(self, line: bytes) -> bool:
         return self.state is not _State.WAITING and self.received.take(line)  # one that waits says nothing
@@ -197,11 +216,9 @@ class _Block:
     def start(self, members: Sequence[BlockMember]) -> None:
         self.sizes = members[0].request.protocol.sizes
         for index, member in enumerate(members):
-            if index and not self.policy.fits():
+            if index and not self.policy.reserve(index):
                 continue
-            column = _Column(index, member, Received())
-            column.received.on_phase = partial(self._take_phase, column)
-            column.received.on_turn = column.take_turn_message
+            column = _Column(index, member, self._take_phase)
             self.on_event(TrialStarted(member.label))
             try:
                 scratch = self.stack.enter_context(scratch_folder())
@@ -243,20 +260,9 @@ class _Block:
             cycle = next(cycles)
             for position, column in enumerate(columns):
                 self._give_turn(column, PILOT, Turn(cycle, position))
-            self._leave_behind()
-            steps_ns = self._pilots_ns()
+            steps_ns = {column.index: [slice_.ns for slice_ in column.slices] for column in self._staying(PILOT)}
             self.sizes = self.policy.sizes(steps_ns) if steps_ns else None
         self._let_go_on(columns, self.sizes)
-
-    def _pilots_ns(self) -> dict[int, list[int]]:
-        return {column.index: [slice_.ns for slice_ in column.slices] for column in self._waiting(PILOT)}
-
-    def _leave_behind(self) -> None:
-        causes = self.policy.left_behind(self._pilots_ns())
-        for column in self._waiting(PILOT):
-            if column.child is not None and column.index in causes:
-                column.failure = causes[column.index]
-                self.listener.end(column.child)
 
     def run_stage(self, stage: str) -> None:
         columns = self._waiting(stage)
@@ -270,7 +276,7 @@ class _Block:
                 lead_ns = LEAD_IN_NS if (before, column.kind) == (CPU, GPU) else 0
                 self._give_turn(column, stage, Turn(cycle, position, lead_ns))
                 before = column.kind
-            left = self._without_leaving(stage)
+            left = self._staying(stage)
             if len(left) < len(columns):
                 columns, orders = left, self.policy.orders(len(left))
             is_last = not columns or self.policy.enough(stage, {column.index: column.slices for column in columns})
@@ -279,12 +285,18 @@ class _Block:
                 break
         self._let_go_on(columns, None)
 
-    def _without_leaving(self, stage: str) -> list[_Column]:
+    def _staying(self, stage: str) -> list[_Column]:
+        """Let those go that the policy has leave; return the others."""
         waiting = self._waiting(stage)
-        if leaving := self.policy.leaving(stage, {column.index: column.slices for column in waiting}):
-            assert self.sizes is not None  # those that leave have told how long their steps take
-            ended = self.sizes.ending_with(stage)
-            self._let_go_on([column for column in waiting if column.index in leaving], ended)
+        leaves = self.policy.leaves(stage, {column.index: column.slices for column in waiting}) if waiting else {}
+        leaving = [column for column in waiting if column.index in leaves]
+        for column in leaving:
+            column.failure = leaves[column.index]
+            if column.failure is not None and column.child is not None:
+                self.listener.end(column.child)
+        if done := [column for column in leaving if column.failure is None]:
+            assert self.sizes is not None  # they have told how long their steps take
+            self._let_go_on(done, self.sizes.ending_with(stage))
         return self._waiting(stage)
 
     def _let_go_on(self, columns: Sequence[_Column], sizes: Sizes | None) -> None:

@@ -53,17 +53,17 @@ class MemoryPool:
 
 
 class MemoryBudget:
-    """Whether a block's next child fits, asked once before each but the first: the first always fits."""
+    """The memory of a block's children, of which the first always fits."""
 
     def __init__(self, pools: Sequence[MemoryPool]) -> None:
         self.pools = pools  # the machine's, and one of each card
-        self._started, self._member = [0], 0
+        self._started = [0]
 
-    def __call__(self) -> bool:
-        self._member += 1
-        answers = [pool.fits(self._started, self._member) for pool in self.pools]  # each notes what is held
+    def reserve(self, member: int) -> bool:
+        """Reserve memory for a child that is about to start; return False where it does not fit beside the others."""
+        answers = [pool.fits(self._started, member) for pool in self.pools]  # each notes what is held
         if all(answers):
-            self._started.append(self._member)
+            self._started.append(member)
         return all(answers)
 
 

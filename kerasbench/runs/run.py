@@ -23,6 +23,7 @@ from kerasbench.results.code import measuring_code
 from kerasbench.results.run import ResumeConfig, Run, RunConfig
 from kerasbench.results.store import JOURNAL, Store, clear_leftovers, is_held, require_writable
 from kerasbench.runs import resume, rows
+from kerasbench.runs.launcher import BlockLauncher
 from kerasbench.runs.machine import MachineMonitor
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.rounds import Rounds
@@ -98,8 +99,8 @@ def _measure(
     launch, monitor = partial(block.measure, kept=planned.config.keep_env), MachineMonitor()
 
     def execute(planned: cases.Plan, earlier: Run | None) -> Run:
-        python = interpreters.of
-        return Rounds(planned, planner, store, launch, monitor, on_event, state, earlier, history, python).execute()
+        launcher = BlockLauncher(planned, planner, launch, monitor, on_event, state, interpreters.of)
+        return Rounds(planned, planner, store, launcher, on_event, state, earlier, history).execute()
 
     started_s = time.monotonic() - (rows.seconds(earlier.trials) if earlier else 0.0)
     record = execute(planned, earlier)

@@ -4,7 +4,7 @@ import itertools
 import json
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from kerasbench.processes import block
@@ -43,7 +43,7 @@ log(os.getpid())
 FINE = "slices('train')\nslices('epoch')\nanswer()"
 
 
-class Columns:
+class Columns(BlockPolicy):
     """A block's columns, by rules that can be changed; ``stages`` are the slices each time ``enough`` was asked."""
 
     def __init__(self, folder: Path) -> None:
@@ -60,21 +60,12 @@ class Columns:
         self.steps_ns: list[dict[int, list[int]]] = []  # each time that the sizes were asked for
         self.limits = Limits(900.0, "900 s")
         self.rest_s = 0.0
-        self.left_behind: dict[int, Failure] = {}
-        self.leaving: Callable[[str, Mapping[int, Sequence[Slice]]], Collection[int]] = lambda stage, slices: ()
+        self.leaving: dict[str, dict[int, Failure | None]] = {}  # after a cycle of a stage
         self.devices: dict[int, Device] = {}  # of those that are not on the CPU
 
     def measure(self, *bodies: str, at_once: int = 1) -> list[Outcome | None]:
         """Measure a block of these scripts; a name with a slash is an interpreter itself."""
-        left_behind = lambda steps_ns: self.left_behind  # noqa: E731
-        rules = BlockPolicy(self._orders, self._enough, self._sizes, self.fits, self.rest_s, left_behind, self.leaving)
-        return block.measure(
-            list(map(self._member, range(len(bodies)), bodies)),
-            rules,
-            self._note,
-            at_once,
-            {},
-        )
+        return block.measure(list(map(self._member, range(len(bodies)), bodies)), self, self._note, at_once, {})
 
     def failures(self, *bodies: str, at_once: int = 1) -> list[Failure | None]:
         """Return why each of them has no number, None for one that has; all were started."""
@@ -113,17 +104,23 @@ class Columns:
         request = TrialRequest("mine", "/mine.py", "hash", "default", "jax", device, 0, "synthetic", Protocol())
         return BlockMember(body if body.startswith("/") else str(python), request, self.limits, str(index))
 
-    def _orders(self, columns: int) -> Iterator[Sequence[int]]:
+    def orders(self, columns: int) -> Iterator[Sequence[int]]:
         """Each cycle begins with another column than the one before."""
         self.drawn.append(columns)
         for first in itertools.count():
             yield [(first + place) % columns for place in range(columns)]
 
-    def _sizes(self, steps_ns: Mapping[int, Sequence[int]]) -> Sizes | None:
+    def sizes(self, steps_ns: Mapping[int, Sequence[int]]) -> Sizes | None:
         self.steps_ns.append({index: list(of_column) for index, of_column in steps_ns.items()})
         return made.SIZES if min(map(len, steps_ns.values())) >= self.pilots else None
 
-    def _enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
+    def reserve(self, member: int) -> bool:
+        return self.fits()
+
+    def leaves(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> Mapping[int, Failure | None]:
+        return self.leaving.get(stage, {})
+
+    def enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
         self.on_cycle()
         counts = [len(column) for column in slices.values()]
         self.stages.append((stage, counts))

@@ -56,14 +56,15 @@ def test_first_steps_are_made_in_turns_and_answered_with_the_sizes_of_the_row(co
 
 
 def test_a_column_that_is_left_behind_ends_and_the_sizes_are_those_of_the_others(columns: Columns) -> None:
-    columns.left_behind = {1: Failure(Code.SLOW, "a step takes 20 s", "leave --quick out")}
-    assert columns.failures("pilot(5)\n" + TRAINS, "pilot(999)\n" + TRAINS) == [None, columns.left_behind[1]]
+    slow = Failure(Code.SLOW, "a step takes 20 s", "leave --quick out")
+    columns.leaving = {"pilot": {1: slow}}
+    assert columns.failures("pilot(5)\n" + TRAINS, "pilot(999)\n" + TRAINS) == [None, slow]
     assert columns.steps_ns == [{0: [5]}]
     assert columns.log(1)[1:] == ["pilot 0 1"]
 
 
 def test_a_column_that_leaves_answers_and_the_others_go_on_without_it(columns: Columns) -> None:
-    columns.leaving = lambda stage, slices: [1] if stage == "train" else ()
+    columns.leaving = {"train": {1: None}}
     leaves = "pilot(9)\nleft_out = slices('train')['left_out']\nlog(left_out[0])\nanswer()"
     assert columns.codes("pilot(5)\n" + FINE, leaves) == [None, None]
     assert columns.log(1)[1:] == ["pilot 0 1", "sized 65", "train 0 1", "epoch"]
@@ -102,7 +103,7 @@ def test_nobody_runs_in_the_rest_before_a_turn(columns: Columns, monkeypatch: py
 
 
 def test_an_order_may_have_a_column_several_times(columns: Columns, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(columns, "_orders", lambda count: iter([[0, 1], [1, 1, 1], [0, 1]]))
+    monkeypatch.setattr(columns, "orders", lambda count: iter([[0, 1], [1, 1, 1], [0, 1]]))
     assert columns.codes(TRAINS, TRAINS) == [None, None]
     assert columns.log(1)[1:] == ["train 0 1", "train 1 0", "train 1 1", "train 1 2", "train 2 1"]
 

@@ -2,8 +2,7 @@
 
 import dataclasses
 import sys
-from collections.abc import Mapping, Sequence
-from functools import partial
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,15 +10,16 @@ from kerasbench import variants
 from kerasbench.analysis.parity import judge_parity
 from kerasbench.plan import catalog
 from kerasbench.processes import block
-from kerasbench.processes.block import BlockMember, BlockPolicy
+from kerasbench.processes.block import BlockMember
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
 from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import DEFAULT, Column, Device, Options
-from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol, TrialRequest
-from kerasbench.runs import sizes, turns
+from kerasbench.runs import turns
+from kerasbench.runs.launcher import BriefPolicy
 from kerasbench.scenario import source_hash
 from tests import made
 
@@ -63,14 +63,19 @@ def run(
 
 
 def together(entrants: Sequence[BlockMember], at_once: int = 1, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
-    protocol = entrants[0].request.protocol
-    sized = partial(sizes.sizes_of, protocol, made.workload())
-    of_stage = turns.shares(protocol, made.workload()) if protocol.lasts else {}  # else a stage ends as soon as it may
-    enough = partial(turns.enough, protocol, of_stage)
-    rules = BlockPolicy(
-        turns.draw_orders("real"), lambda stage, columns: enough(stage, [*columns.values()]), sized, lambda: True
-    )
-    return [made.known(outcome) for outcome in block.measure(entrants, rules, lambda event: None, at_once, kept)]
+    policy = LeastPolicy(entrants[0].request.protocol, made.workload())
+    return [made.known(outcome) for outcome in block.measure(entrants, policy, lambda event: None, at_once, kept)]
+
+
+class LeastPolicy(BriefPolicy):
+    """Stages end as soon as they may, unless they are to last."""
+
+    def orders(self, columns: int) -> Iterator[Sequence[int]]:
+        return turns.draw_orders("real")(columns)
+
+    def enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
+        shares = turns.shares(self.protocol, self.workload) if self.protocol.lasts else {}
+        return turns.enough(self.protocol, shares, stage, [*slices.values()])
 
 
 def builtin(

@@ -45,7 +45,7 @@ def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
 def test_a_child_fits_beside_those_before(free_gib: list[int | None], peaks_gib: list[float], fits: list[bool]) -> None:
     looks = iter([None if gib is None else gib * GIB for gib in free_gib])
     budget = MemoryBudget([MemoryPool(looks.__next__, [int(gib * GIB) for gib in peaks_gib])])
-    assert [budget() for _ in fits] == fits
+    assert [budget.reserve(member) for member in range(1, 1 + len(fits))] == fits
 
 
 @pytest.mark.parametrize(
@@ -67,9 +67,9 @@ def test_children_start_at_once_where_memory_is_ample(
 
 def test_what_each_child_was_seen_to_take_is_told_and_stays_known(nvml: Nvml) -> None:
     budget = memory_budget([FIRST, made.CPU, FIRST, FIRST], [GIB] * 4, [0] * 4)
-    for free_gib in (8, 8, 5):
+    for member, free_gib in enumerate((8, 8, 5), start=1):
         nvml.cards[0].free_bytes = free_gib * GIB
-        budget()
+        budget.reserve(member)
     assert budget.pools[1].seen_bytes == {0: 2 * GIB, 1: 0, 2: 3 * GIB}
     pool = MemoryPool(iter([10 * GIB, 6 * GIB, 6 * GIB]).__next__, [4 * GIB, 9 * GIB, 0])
     assert [pool.fits([0], 1), pool.fits([0], 2)] == [False, True]
@@ -79,7 +79,7 @@ def test_what_each_child_was_seen_to_take_is_told_and_stays_known(nvml: Nvml) ->
 def test_a_card_for_one_process_has_one_column_at_a_time(nvml: Nvml) -> None:
     nvml.cards[0].mode = 3
     budget = memory_budget([FIRST, FIRST, SECOND, made.CPU, SECOND], [0] * 5, [0] * 5)
-    assert [budget() for _ in range(4)] == [False, True, True, True]
+    assert [budget.reserve(member) for member in range(1, 5)] == [False, True, True, True]
 
 
 @pytest.mark.usefixtures("nvml")
@@ -87,12 +87,12 @@ def test_memory_and_each_card_are_looked_at(monkeypatch: pytest.MonkeyPatch) -> 
     def fits(device: Device, peak_gib: int, on_card_gib: int = 0) -> bool:
         """Another one of the kind beside a process on the first card, or two processes on the processor."""
         on_card = [0 if device == made.CPU else 5 * GIB, on_card_gib * GIB]
-        return memory_budget([device, device], [peak_gib * GIB] * 2, on_card)()
+        return memory_budget([device, device], [peak_gib * GIB] * 2, on_card).reserve(1)
 
     monkeypatch.setattr(linux, "memory_left", lambda: None)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: type("Memory", (), {"available": 100 * GIB}))
     assert [fits(FIRST, 1, on_card_gib) for on_card_gib in (3, 5)] == [True, False]
-    assert memory_budget([FIRST, made.CPU], [GIB] * 2, [5 * GIB, 0])()  # which takes nothing of the card
+    assert memory_budget([FIRST, made.CPU], [GIB] * 2, [5 * GIB, 0]).reserve(1)  # which takes nothing of the card
     assert [fits(made.CPU, gib) for gib in (40, 60)] == [True, False]
     monkeypatch.setattr(linux, "memory_left", lambda: 10 * GIB)  # a container's
     assert [fits(made.CPU, gib) for gib in (4, 5)] == [True, False]

@@ -22,7 +22,7 @@ from kerasbench.protocol.requests import ModelConfig
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.run import SWEEP, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import rounds
+from kerasbench.runs import launcher
 from kerasbench.runs.machine import MachineMonitor
 from tests import made, stand_in
 from tests.scripted import CASES, FakeWorker, run
@@ -129,7 +129,7 @@ def test_a_round_of_which_a_crowded_column_is_missing_begins_again(store: Store,
 def test_a_saved_model_may_not_hold_all_memory(
     file: str, trusted: bool, asked_gib: int, allowed_gib: int, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(rounds, "available_bytes", lambda: 4 << 30)
+    monkeypatch.setattr(launcher, "available_bytes", lambda: 4 << 30)
     config = ModelConfig(trust=trusted)
     case = made.changed(CASES[0], selected={"entry": {"file": Path(file), "model_config": config}})
     worker = FakeWorker()

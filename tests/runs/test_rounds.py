@@ -26,11 +26,11 @@ from kerasbench.protocol.columns import CaseKey, Device, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.protocol.stages import TRAIN
+from kerasbench.protocol.stages import PILOT, TRAIN
 from kerasbench.results.run import QUICK, Effort, Run, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rows, turns
-from kerasbench.runs.rounds import tell_marked
+from kerasbench.runs.launcher import tell_marked
 from kerasbench.runs.schedule import order_cases
 from tests import made
 from tests.scripted import CASES, THREE, Events, FakeWorker, noisy, quiet, run
@@ -49,7 +49,8 @@ def tried(record: Run) -> list[tuple[int, int, CaseKey]]:
 def test_a_quick_look_alone_leaves_behind_what_is_slow(store: Store, protocol: Protocol, left: list[int]) -> None:
     worker = FakeWorker()
     run(store, worker, effort=exactly(1, protocol))
-    assert [*worker.rules.left_behind({0: [1_000_000_000] * 2, 1: [20_000_000_000] * 2})] == left
+    slices = {0: [Slice(1, 1_000_000_000)] * 2, 1: [Slice(1, 20_000_000_000)] * 2}
+    assert [*worker.rules.leaves(PILOT, slices)] == left
 
 
 def test_a_row_that_is_decided_takes_no_further_block_also_when_the_run_is_resumed(store: Store) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 import json
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +16,9 @@ from kerasbench.processes.block import BlockMember, BlockPolicy
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Exported
+from kerasbench.protocol.measurement import Exported, Slice
 from kerasbench.protocol.messages import Code
-from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.runs import turns
+from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
 from kerasbench.runtimes.jax_export import PROGRAM, WEIGHTS
 from kerasbench.worker import exported
 from tests import made
@@ -76,12 +75,16 @@ def measure(tmp_path: Path, folder: Path) -> Callable[[], Outcome]:
     )
     request = dataclasses.replace(request, caches=str(folder))
     member = BlockMember(sys.executable, request, Limits(60.0, "--timeout 60 s"))
-    policy = BlockPolicy(
-        turns.draw_orders("x"), lambda stage, slices: len(slices[0]) > 1, lambda steps: made.SIZES, lambda: True
-    )
+
+    class TwoCycles(BlockPolicy):
+        def enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
+            return len(slices[0]) > 1
+
+        def sizes(self, steps_ns: Mapping[int, Sequence[int]]) -> Sizes:
+            return made.SIZES
 
     def run() -> Outcome:
-        (outcome,) = block.measure([member], policy, lambda event: None, 1, {"PYTHONPATH": paths})
+        (outcome,) = block.measure([member], TwoCycles(), lambda event: None, 1, {"PYTHONPATH": paths})
         return made.known(outcome)
 
     return run
