@@ -72,10 +72,10 @@ def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
     return UsageError(f"unknown {what} {given!r}{guess} ({there})")
 
 
-def require_supported(platform: str = sys.platform) -> None:
+def require_supported() -> None:
     """Raise UnsupportedSystem on Windows, and on a Linux without /proc: first, as other modules do not load there."""
-    if platform == "win32":
+    if sys.platform == "win32":
         raise UnsupportedSystem("Windows is not supported: run it on Linux or macOS, or in WSL on Windows")
-    if platform == "linux" and not os.path.exists("/proc/meminfo"):
+    if sys.platform == "linux" and not os.path.exists("/proc/meminfo"):
         why = "kerasbench reads from it how much memory is free: mount it first"
         raise UnsupportedSystem(f"/proc is not mounted, and {why}")

@@ -9,7 +9,6 @@ import pytest
 import kerasbench
 from kerasbench import __main__ as main_module
 from kerasbench.errors import unknown
-from tests import conftest
 from tests.repository import ROOT, printed
 from tests.stand_in import handling
 
@@ -78,14 +77,6 @@ def test_ctrl_c_outside_of_a_command_ends_the_process_without_a_word_unless_it_i
     with handling(signal.SIGINT, before):
         assert main_module.main() == 7
         assert signal.getsignal(signal.SIGINT) is after
-
-
-def test_tests_that_interrupt_are_heard_where_a_shell_has_put_them_into_the_background(
-    pytestconfig: pytest.Config,
-) -> None:
-    with handling(signal.SIGINT, signal.SIG_IGN):
-        conftest.pytest_configure(pytestconfig)
-        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
 def test_on_windows_there_is_one_sentence_that_names_the_way_out() -> None:

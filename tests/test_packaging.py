@@ -1,4 +1,3 @@
-import re
 import subprocess
 import sys
 import tarfile
@@ -47,10 +46,3 @@ def test_a_scenario_file_and_a_child_that_lacks_the_parent_s_packages_need_the_s
     code = "import sys; sys.path.insert(0, '.'); " + "; ".join(f"import kerasbench.{name}" for name in modules)
     code += "; kerasbench.Scenario, kerasbench.Workload, kerasbench.datasets"
     subprocess.run([sys.executable, "-S", "-c", code], check=True, capture_output=True, cwd=ROOT)
-
-
-def test_no_test_module_imports_from_another() -> None:
-    """What several need is a builder: in tests/made.py, tests/records.py, or beside them."""
-    imported = re.compile(r"^(?:from|import) .*\btest_.*$", re.MULTILINE)
-    texts = {file.name: file.read_text("utf-8") for file in (ROOT / "tests").rglob("*.py")}
-    assert {name: imported.findall(text) for name, text in texts.items() if imported.search(text)} == {}

@@ -123,10 +123,10 @@ def whole_steps(steps: float) -> str:
     return f"{three_digits(steps)} steps" if steps >= 100 else count(max(1, math.ceil(steps)), "step")
 
 
-def case_name(case: CaseKey, predicts_only: bool = False) -> str:
-    """Return ``mnist_mlp/tiny jax cpu``, with the options if there are any, and of an untrained model with that."""
-    name = label(case.scenario, case.workload) + (PREDICTS if predicts_only else "")
-    return " ".join(filter(None, (name, case.column.backend, case.column.device, case.options.label)))
+def case_name(case: CaseKey) -> str:
+    """Return ``mnist_mlp/tiny jax cpu``, with the options if there are any."""
+    parts = (label(case.scenario, case.workload), case.column.backend, case.column.device, case.options.label)
+    return " ".join(filter(None, parts))
 
 
 def case_title(case: CaseKey, predicts_only: bool = False) -> str:

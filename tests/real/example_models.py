@@ -144,8 +144,8 @@ class Recommender(keras.Model):  # type: ignore[misc]
         return {**super().get_config(), "users": self.users, "films": self.films, "width": self.width}
 
 
-def compiled(model: Any, loss: Any = "sparse_categorical_crossentropy", optimizer: str = "adam") -> Any:
-    model.compile(optimizer=optimizer, loss=loss)
+def compiled(model: Any, loss: Any = "sparse_categorical_crossentropy") -> Any:
+    model.compile(optimizer="adam", loss=loss)
     return model
 
 
