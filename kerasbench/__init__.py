@@ -8,12 +8,24 @@ it is used, of the standard library alone but for what measures (``run``, ``fast
 TYPE_CHECKING = False  # typing's: `python -m` would look for a typing.py in the current folder
 if TYPE_CHECKING:
     from kerasbench import datasets
-    from kerasbench.api import bisect, compare, explain, fastest, history, load, run, soak, sweep, versus
+    from kerasbench.api import bisect, compare, explain, fastest, history, load, on_machines, run, soak, sweep, versus
     from kerasbench.scenario import Scenario, ScenarioError, Workload
 
 
 __all__ = ["Scenario", "ScenarioError", "Workload", "datasets"]
-__all__ += ["bisect", "compare", "explain", "fastest", "history", "load", "run", "soak", "sweep", "versus"]
+__all__ += [
+    "bisect",
+    "compare",
+    "explain",
+    "fastest",
+    "history",
+    "load",
+    "on_machines",
+    "run",
+    "soak",
+    "sweep",
+    "versus",
+]
 __version__ = "0.2.0"
 
 

@@ -15,14 +15,38 @@ import os
 import sys
 from collections.abc import Iterable
 
-from kerasbench.names import HINTS
-
 EXIT_OK = 0  # everything that was asked for was measured
 EXIT_FAILED = 1  # a case failed, or a check found something
 EXIT_USAGE = 2  # wrong usage, or something is amiss on this machine; click and most programs mean the same by it
 EXIT_REGRESSION = 3  # where asked to fail on one
 EXIT_INTERNAL = 70  # an unexpected error, a bug: EX_SOFTWARE of sysexits.h
 EXIT_INTERRUPTED = 130  # 128 + SIGINT, as shells count
+
+
+# What people call backends and devices elsewhere, and what to type here.
+HINTS = {
+    "backend": {
+        "tf": "TensorFlow is called tensorflow: --backend tensorflow",
+        "pytorch": "PyTorch is called torch: --backend torch",
+        "pt": "PyTorch is called torch: --backend torch",
+        "numpy": "Keras trains nothing on it: leave it out",
+        "openvino": "it measures exported models: --runtime openvino",
+        "onnxruntime": "it measures exported models: --runtime onnxruntime",
+        **dict.fromkeys(("cpu", "gpu"), "this is a device: say --device in place of --backend"),
+        **dict.fromkeys(("cuda", "rocm", "mps", "metal"), "this is a GPU, and no backend: --device gpu"),
+        "tpu": "kerasbench measures CPUs and GPUs, no TPUs",
+    },
+    "device": {
+        "cuda": "an NVIDIA GPU is called gpu: --device gpu",
+        "nvidia": "an NVIDIA GPU is called gpu: --device gpu",
+        "rocm": "an AMD GPU is called gpu: --device gpu",
+        "amd": "an AMD GPU is called gpu: --device gpu",
+        "mps": "the GPU of a Mac is called gpu: --device gpu",
+        "metal": "the GPU of a Mac is called gpu: --device gpu",
+        "tpu": "kerasbench measures CPUs and GPUs, no TPUs",
+        **dict.fromkeys(("tensorflow", "torch", "jax"), "this is a backend: say --backend in place of --device"),
+    },
+}
 
 
 class KerasbenchError(Exception):

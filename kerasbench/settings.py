@@ -1,15 +1,31 @@
-"""The settings of a run: what several modes have. What one alone has is in its folder, ``modes/<name>/__init__.py``."""
+"""How an option is declared, and the settings of a run that several modes have.
 
-import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, ClassVar
+What one mode alone has is in its folder, ``modes/<name>/__init__.py``.
+"""
 
-from kerasbench import names
-from kerasbench.errors import UsageError
-from kerasbench.names import ENVIRONMENTS, EXPERTS, FILES, LONG, MACHINES, MODEL, SCRIPT, WHAT
-from kerasbench.variants.variant import OptionSpec
+from dataclasses import KW_ONLY, dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+RUN, EXPLAIN, FASTEST, DOCTOR = "run", "explain", "fastest", "doctor"  # commands that others name
+BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked up when it asks
+CHOICE = (
+    "Training script or notebook (.py, .ipynb), saved model (.keras), scenario file (.py), name of a built-in scenario "
+    "or pattern of names, or keras.applications.NAME."
+)
+
+# What options are for, in the order of --help. What only an expert needs comes last.
+LONG, WHAT, SCRIPT, MODEL, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS = GROUPS = (
+    "How long",
+    "What to measure",
+    "A training script or notebook (its own arguments stand behind --)",
+    "A saved model, or one of keras.applications",
+    "What to show",
+    "Configurations (every combination is measured)",
+    "Environments",
+    "Other machines (docs/set-up-machines.md)",
+    "Files",
+    "For experts",
+)
 
 # Options that go together, for ``takes``.
 EVERY = (
@@ -18,6 +34,41 @@ EVERY = (
 )  # fmt: skip
 ROUNDS = ("interval", "quick", "rounds", "rigorous", "budget")
 ELSEWHERE = ("hosts", "cluster", "insecure")  # other machines can measure it
+# Variants: whose configurations are crossed with all others, stand beside them, or are exported models.
+CROSSED, ADDED, EXPORTED = "crossed variants", "added variants", "exported variants"
+
+
+@dataclass(frozen=True)
+class OptionSpec:
+    """Its name in Python is that of its field, or of its variant; ``kind`` the type of that field."""
+
+    usage: str  # the flag, and what its value is called
+    group: str
+    help: str
+    offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
+    _: KW_ONLY
+    many: bool = False  # it takes several values
+    default: object = None  # of one that takes one
+    kind: Any = bool
+
+    @property
+    def flag(self) -> str:
+        return self.usage.partition(" ")[0]
+
+    @property
+    def metavar(self) -> str:
+        return self.usage.partition(" ")[2]
+
+
+class Argument(NamedTuple):
+    """What is typed without the name of an option: one word, several (``...``), or perhaps none (``[...]``)."""
+
+    name: str  # of its field; what runs are of may also be ``scenario``, beside an option
+    metavar: str
+    help: str
+
+
+SCENARIOS = Argument("scenarios", "SCENARIO...", f"One or more. {CHOICE}")
 
 
 def options(usage: str, group: str, text: str, offers: str | tuple[str, ...] = ()) -> Any:
@@ -33,15 +84,15 @@ def option(default: object, usage: str, group: str, text: str, offers: str | tup
 class Settings:
     """Options of a run before validation. A time and a size may be a number or a word."""
 
-    takes: ClassVar[tuple[str, ...]] = ()  # which of the options below a command takes
+    takes: ClassVar[tuple[str, ...]] = ()  # which of the options below, and which variants
 
     # A table: the first line of an option has what it is, the others what --help says.
     # fmt: off
-    scenarios: list[str] = options("--scenario PATTERN|FILE", WHAT, f"{names.CHOICE} Default: the whole suite.")
+    scenarios: list[str] = options("--scenario PATTERN|FILE", WHAT, f"{CHOICE} Default: the whole suite.")
     suite: str = option("", "--suite NAME", WHAT,
-        "All scenarios of a suite: published (default), tiny, modern or layers.", names.SUITES)
+        "All scenarios of a suite: published (default), tiny, modern or layers.", SUITES)
     backends: list[str] = options("--backend NAME", WHAT,
-        "tensorflow, torch or jax. Default: all that are installed.", names.BACKENDS)
+        "tensorflow, torch or jax. Default: all that are installed.", BACKENDS)
     devices: list[str] = options("--device NAME", WHAT,
         "cpu, gpu or gpu:1. Default: the CPU and one GPU of each model that a backend finds.", ("cpu", "gpu"))
     data: str = option("synthetic", "--data KIND", WHAT,
@@ -99,32 +150,3 @@ class Settings:
     def arguments(self) -> list[str]:
         """What is said without the name of an option, besides scenarios."""
         return []
-
-
-def words(flag: str, given: object) -> list[str]:
-    """Return values, taken apart at their commas, as words; of a mapping ``key=value``.
-
-    A path with a comma is one word, also behind ``torch=``. An empty word alone raises UsageError.
-    """
-    if given is None:
-        return []
-    several: Iterable[object] = [given]
-    if isinstance(given, Mapping):
-        several = [f"{key}={value}" for key, value in given.items()]
-    elif isinstance(given, Iterable) and not isinstance(given, str | Path):
-        several = list(given)
-    texts = [text for value in several for text in _apart(str(value))]
-    stripped = [text.strip() for text in texts if text.strip()]
-    if texts:
-        require_said(flag, stripped)
-    return stripped
-
-
-def _apart(text: str) -> list[str]:
-    return [text] if os.path.exists(text.partition("=")[2] or text) else text.split(",")
-
-
-def require_said(flag: str, said: object) -> None:
-    """Raise UsageError for nothing, as a shell's variable is that is not set."""
-    if not said:
-        raise UsageError(f"{flag} is empty: give it a value, or leave it out")

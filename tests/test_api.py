@@ -15,10 +15,11 @@ import numpy as np
 import pytest
 
 import kerasbench
-from kerasbench import keywords
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.table import NAMES
+from kerasbench.api import Explained, Fastest, Soaked, Versions, keywords
+from kerasbench.api.results import Bisected, Machines, Results
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.modes import explain, fastest, soak, sweep, versus
 from kerasbench.modes.fastest.plan import default_backend
@@ -31,7 +32,6 @@ from kerasbench.plan import configure
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.results.run import DEFAULT, INTERRUPTED, PUBLISHED, SWEEP, Run, RunConfig, exactly
-from kerasbench.returns import Bisected, Explained, Fastest, Machines, Results, Soaked, Versions
 from kerasbench.runs.run import FinishedRun
 from kerasbench.settings import Settings
 from tests import made
@@ -161,7 +161,7 @@ def test_a_run_is_asked_for_in_the_words_of_the_command_line(runs: Runs, monkeyp
 def test_the_types_of_options_are_those_that_are_declared() -> None:
     file = Path(__file__).parents[1] / "docs" / "tools" / "keywords.py"
     declared = "".join(runpy.run_path(str(file))["text"]())
-    updates = "python docs/tools/keywords.py > kerasbench/keywords.py updates it"
+    updates = "python docs/tools/keywords.py > kerasbench/api/keywords.py updates it"
     assert Path(keywords.__file__).read_text("utf-8") == declared, updates
 
 
@@ -177,8 +177,10 @@ def test_whoever_checks_types_is_told_before_the_call_what_the_call_refuses() ->
         kerasbench.explain("dense", protocol="calls")  # type: ignore[call-arg]
     with pytest.raises(UsageError, match="--threshold takes text or a number, not list"):
         kerasbench.versus("old", "new", threshold=[5])  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="on this machine alone: leave out hosts"):
+    with pytest.raises(TypeError, match="unexpected keyword argument 'hosts'"):
         kerasbench.bisect(["old", "new"], hosts="m1")  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match=r"run measures on this machine: on_machines\('run', hosts=...\) does so on"):
+        kerasbench.run("dense", hosts="m1")  # type: ignore[call-arg]
     with pytest.raises(UsageError, match=r"--rounds takes a whole number, not 2\.5"):
         kerasbench.fastest("dense", rounds=2.5)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="--minutes takes a number, not 'long'"):
@@ -275,7 +277,7 @@ def test_a_page_that_a_machine_s_run_lacks_is_said(tmp_path: Path, monkeypatch: 
     remote = SimpleNamespace(host="m1", store=made.stored(tmp_path), unfinished=False, cause="")
     monkeypatch.setattr("kerasbench.machines.ask", lambda *asked: [remote])
     monkeypatch.setattr("kerasbench.pages.files.replace", Mock(side_effect=ResultsError("no space left")))
-    machines: Any = kerasbench.run("dense", hosts="m1")
+    machines = kerasbench.on_machines("run", "dense", hosts="m1")
     assert machines.failed == {"m1": "no space left"}
 
 
@@ -309,7 +311,7 @@ def test_where_a_scenario_is_needed_none_is_not_a_whole_suite(runs: Runs) -> Non
     with pytest.raises(UsageError, match="one model object at a time"):
         kerasbench.run(models)
     with pytest.raises(UsageError, match="--insecure is for --cluster"):
-        kerasbench.run("dense", insecure=True)
+        kerasbench.run("dense", insecure=True)  # type: ignore[call-arg]
     assert runs.config == []
 
 
@@ -347,17 +349,32 @@ def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     assert said[-1] == "bisect: interrupted while it measured new (run.md)"
 
 
-def test_what_the_results_of_one_machine_have_is_refused_by_those_of_several(tmp_path: Path) -> None:
-    several: Any = Machines([], None, data={"m1": tmp_path}, failed={"m2": "no connection"})
-    with pytest.raises(UsageError, match=r"several machines: take one of them, \['m1'\]"):
-        kerasbench.compare(Results([]), several)
+def test_results_of_several_machines_are_those_of_each(tmp_path: Path) -> None:
+    data = {"m1": stored(tmp_path, record=of_versions(*versions(SLOWER)))}
+    several = Machines(Settings(), data, failed={"m2": "no connection"})
+    results = several["m1"]
+    assert isinstance(results, Versions) and several.to_data() == {"m1": results.to_data()}
     with pytest.raises(UsageError, match="no results of m2: no connection"):
         several["m2"]
     with pytest.raises(UsageError, match="no results of m3: there are results of m1"):
         several["m3"]
-    with pytest.raises(AttributeError, match=r"several machines: take one of them, \['m1'\]"):
-        print(several.breakdowns)
-    assert not hasattr(several, "regressions") and not hasattr(several, "_ipython_display_")
+    with pytest.raises(UsageError, match="a file or a folder is text or a Path, not Machines"):
+        kerasbench.compare(Results([]), several)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "error"),
+    [
+        ("speed", {"hosts": "m1"}, "unknown command 'speed'"),
+        ("run", {}, "on_machines takes hosts"),
+        ("versus", {"hosts": "m1", "base": "old", "head": "new", "thresold": 3}, "did you mean 'threshold'"),
+        ("soak", {"hosts": "m1"}, r"soak\(\) got an unexpected keyword argument 'hosts'"),
+        ("explain", {"hosts": "m1"}, "explain needs a scenario"),
+    ],
+)
+def test_what_other_machines_cannot_measure_is_refused(command: str, options: dict[str, Any], error: str) -> None:
+    with pytest.raises((UsageError, TypeError), match=error):
+        kerasbench.on_machines(command, **options)
 
 
 def test_a_script_that_is_measured_does_not_measure(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,16 +17,16 @@ from typing import Any
 import msgspec
 import pytest
 
-from kerasbench import api, returns
+from kerasbench import api
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.table import MEASURED, NAMES, Observation, observations
+from kerasbench.api.results import Results
 from kerasbench.host.noise import WarningKind
-from kerasbench.modes.known import MODES
+from kerasbench.modes import COMMANDS
 from kerasbench.modes.versus import search as searches
 from kerasbench.modes.versus.bisect import Bisection, Probe, bisect
-from kerasbench.names import BISECT
 from kerasbench.pages import data
 from kerasbench.protocol.columns import APART, CaseKey, Column
 from kerasbench.protocol.messages import Code
@@ -89,7 +89,7 @@ def of_runs(name: str, shell: Shell) -> Printed:
     """What is said of runs that were measured here: the page of each, and what they are in Python, of all together."""
     store(catalogue.RUNS[name]())
     results = api.load("results")
-    results = returns.kind_of(results.records[0])(results.records)  # as it is returned by what has measured it
+    results = type(Results.of(results.records[0]))(results.records)  # as it is returned by what has measured it
     texts = {"json": in_lines(results.to_data())}
     shell.out("report", "results")
     for kind in ("md", "svg") if name in (*ALL_FORMS, *CHARTS) else ("md",):
@@ -201,7 +201,7 @@ def test_there_is_a_file_of_each_and_no_other() -> None:
 def test_they_have_every_mode_warning_and_metric(documents: list[Document], observed: list[Observation]) -> None:
     cases = [case for printed in documents for case in (*printed.results, *printed.failures)]
     options = {name for case in cases for name in case.configuration.options}
-    commands = {mode.name for mode in MODES} | {data.COMPARE, data.HISTORY, BISECT}
+    commands = {*COMMANDS, data.COMPARE, data.HISTORY}
     assert {printed.command for printed in documents} == commands
     sizes, causes = {"batch", "width"}, {cause.name for cause in CAUSES}  # sizes have fields; causes are said alike
     assert options - causes == {*BY_NAME, *APART} - sizes - causes

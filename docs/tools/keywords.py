@@ -1,15 +1,16 @@
-"""Print kerasbench/keywords.py: what each function of kerasbench takes by keyword alone, of the declared options.
+"""Print kerasbench/api/keywords.py: what each function of kerasbench takes by keyword alone, of the declared options.
 
-python docs/tools/keywords.py > kerasbench/keywords.py
+python docs/tools/keywords.py > kerasbench/api/keywords.py
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from kerasbench import commands, names
-from kerasbench.variants.variant import OptionSpec
+from kerasbench.modes import COMMANDS
+from kerasbench.modes.command import command, options_of
+from kerasbench.settings import CROSSED, ELSEWHERE, RUN, OptionSpec
 
 BEGINNING = '''\
-"""The keywords of ``api.py``. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
+"""Keywords of the functions. Made by ``python docs/tools/keywords.py > kerasbench/api/keywords.py``: do not edit."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,11 +20,12 @@ Words = str | Sequence[str]  # one, several, or one text with commas
 Numbers = float | str | Sequence[float | str]
 Interpreters = Words | Mapping[str, str | Path]
 '''
-WRITTEN = {"scenarios", "backends", "devices", "batch_sizes", "widths"}  # parameters that have their place
-ELSEWHERE = [name for name in names.MEASURING if "hosts" in commands.options_of(name)]
-MODELS = (names.RUN, names.FASTEST)  # what takes a model object: its rows are ``data``, and that has its place
+# Parameters that have their place, and what is for ``on_machines``.
+WRITTEN = {"scenarios", "backends", "devices", "batch_sizes", "widths", *ELSEWHERE}
+DECLARED = {name: command(name) for name in COMMANDS}
+TABLES = [name for name in COMMANDS if CROSSED in DECLARED[name].settings.takes]
 LISTS = {"N": "Numbers", "NAME=PATH": "Interpreters"}  # by metavar; the others are Words
-BASES = {"Shared": names.MEASURING, "Tables": names.TABLES, "Machines": ELSEWHERE}  # who takes what they have
+BASES = {"Shared": [*COMMANDS], "Tables": TABLES}  # who takes what they have
 SCRIPT = {"arguments": "Sequence[str]"}  # a script's own, which a shell has behind ``--``
 FILES = ("FILE.py", "DIR")  # a Path is as good as a text
 
@@ -39,21 +41,22 @@ def text() -> Iterator[str]:
     """Yield the header, classes of what several functions take, and one for each of them."""
     yield BEGINNING
     taken = {
-        command: {name: type_of(option) for name, option in commands.options_of(command).items() if name not in WRITTEN}
-        for command in names.MEASURING
+        name: {option: type_of(spec) for option, spec in options_of(declared.settings).items() if option not in WRITTEN}
+        for name, declared in DECLARED.items()
     }
-    for command in MODELS:
-        del taken[command]["data"]
+    for name, declared in DECLARED.items():
+        if declared.takes_model:  # its rows are ``data``, and that has its place
+            del taken[name]["data"]
     inherited: dict[str, str] = {}  # the class that has an option
     for base, having in BASES.items():
-        common = {name: kind for name, kind in taken[names.RUN].items() if all(name in taken[of] for of in having)}
+        common = {name: kind for name, kind in taken[RUN].items() if all(name in taken[of] for of in having)}
         new = {name: kind for name, kind in common.items() if name not in inherited}
         yield _class(base, ["TypedDict"], new | (SCRIPT if base == "Shared" else {}))
         inherited |= {name: base for name in common if name not in inherited}
-    for command, options in taken.items():
-        bases = [base for base, having in BASES.items() if command in having]
-        rest = {name: kind for name, kind in options.items() if inherited.get(name) not in bases}
-        yield _class(command.capitalize(), [f"{base}Keywords" for base in bases], rest)
+    for name, options in taken.items():
+        bases = [base for base, having in BASES.items() if name in having]
+        rest = {option: kind for option, kind in options.items() if inherited.get(option) not in bases}
+        yield _class(name.capitalize(), [f"{base}Keywords" for base in bases], rest)
 
 
 def _class(name: str, bases: Sequence[str], options: Mapping[str, str]) -> str:

@@ -12,10 +12,10 @@ from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import beside, speed_ups
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.warnings import Concern, concerns
-from kerasbench.names import RUN
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.run import Run, RunConfig
+from kerasbench.settings import RUN
 
 T = TypeVar("T")
 MachineColumn = tuple[str, Column]  # the machine's name, and one of its columns

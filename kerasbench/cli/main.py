@@ -14,7 +14,7 @@ from types import FrameType
 import click
 
 from kerasbench import __version__
-from kerasbench.cli.measuring import bisect, explain, fastest, run, soak, sweep, versus
+from kerasbench.cli import measuring
 from kerasbench.cli.options import CommandGroup
 from kerasbench.cli.preparing import create, doctor, list_, new
 from kerasbench.cli.reading import compare, contribute, docs, history, report
@@ -39,7 +39,7 @@ environments = CommandGroup(
 app = CommandGroup(
     NAME,
     purposes={
-        "Measure": [run, sweep, explain, versus, bisect, fastest, soak],
+        "Measure": measuring.commands(),
         "Read results": [report, compare, history, contribute],
         "Prepare": [list_, new, doctor, environments],
         "Learn": [docs],

@@ -1,37 +1,27 @@
-"""Options of a shell, made of ``commands.py``; ``--help`` with options by purpose; what a shell completes."""
+"""Options of a shell, as settings declare them; ``--help`` with options by purpose; what a shell completes."""
 
 import inspect
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from kerasbench.errors import UsageError
-from kerasbench.names import BACKENDS, CREATE, DOCTOR, GROUPS, MACHINES, MEASURING, RUN, SHOW, SUITES
+from kerasbench.modes import COMMANDS
+from kerasbench.settings import BACKENDS, GROUPS, MACHINES, RUN, SHOW, SUITES, Settings
 from kerasbench.text import complain
+
+if TYPE_CHECKING:
+    from kerasbench.modes.command import Command
 
 CONTEXT = {"max_content_width": 100, "help_option_names": ["-h", "--help"]}  # wider lines are hard to read
 
-# Each line: a command, and an example of it for its --help.
+# Each line: a command, and an example of it for its --help. A command of a mode declares its own.
 EXAMPLES = """
 kerasbench  kerasbench train.py --quick  # a training script as it is
 kerasbench  kerasbench --quick  # a first look: the suite published on every backend and device
-run         kerasbench my_model.keras --backend torch --device cpu,gpu  # is the GPU faster?
-run         kerasbench train.py --quick -- --epochs 3  # a training script with an argument of its own
-sweep       kerasbench sweep mnist_dense --batch-size 1..4096  # where does one backend overtake another?
-sweep       kerasbench sweep mnist_mlp/minibatch --width 0.5,1,2 --quick  # narrower and wider layers
-explain     kerasbench explain mnist_dense  # every backend and device
-explain     kerasbench explain cifar10_cnn --backend jax --device cpu --quick  # one configuration, a first look
-fastest     kerasbench fastest my_model.py  # which backend and settings train it fastest?
-fastest     kerasbench fastest mnist_dense --for predict-one  # what predicts one sample fastest?
-soak        kerasbench soak my_model.py --minutes 10  # does memory grow, does a step become slower?
-soak        kerasbench soak mnist_dense --for predict --backend torch  # the same of predictions
-versus      kerasbench versus 'keras==3.14.*' 'keras==3.15.*'  # what became faster or slower?
-versus      kerasbench versus old ./keras --backend torch --fail-on regression  # a label and a checkout, for a script
-bisect      kerasbench bisect 'keras==3.12.0' 'keras==3.15.0' --scenario mnist_dense --backend torch  # which release?
-bisect      kerasbench bisect ./keras@v3.14.0 ./keras@master --scenario mine.py --backend jax  # which commit?
 report      kerasbench report --check  # are all pages up to date?
 report      kerasbench report results --format html > results.html  # one page to send to others
 compare     kerasbench compare results-old results-new  # what became faster or slower?
@@ -100,16 +90,18 @@ class Argument(click.Argument):
 
 
 class ByPurpose(click.Command):
-    """Its ``--help`` has options by purpose, and examples. Options of settings are made once they are used."""
+    """Its ``--help`` has options by purpose, and examples. Options of ``kind`` are made once they are used."""
+
+    kind: type[Settings] | None = None
 
     @cached_property
     def settings(self) -> list[click.Parameter]:
-        if self.name not in (*MEASURING, DOCTOR, CREATE):
+        if self.kind is None:
             return []
-        from kerasbench import commands
+        from kerasbench.modes import command
 
         options: list[click.Parameter] = []
-        for name, option in commands.options_of(self.name).items():
+        for name, option in command.options_of(self.kind).items():
             value: dict[str, Any] = {"multiple": True} if option.many else {"default": option.default}
             if int in get_args(option.kind):  # without a default of which to take its type
                 value["type"] = int
@@ -118,24 +110,6 @@ class ByPurpose(click.Command):
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         return [*super().get_params(ctx), *self.settings]
-
-    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if self.name in MEASURING and not ctx.resilient_parsing:
-            from kerasbench.environments import interpreters
-
-            # An interrupted run has its own options, but where it lies.
-            again = "--resume" in args
-            defaults = interpreters.defaults()
-            ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
-            own = args[args.index(OWN) + 1 :] if OWN in args else []
-            ctx.params["script_arguments"] = own
-            options = {name for parameter in self.get_params(ctx) for name in parameter.opts}
-            if strays := [word for word in own if word.partition("=")[0] in options]:
-                complain(
-                    f"note: {', '.join(strays)} behind -- goes to the script; an option of kerasbench stands before --"
-                )
-            args = args[: len(args) - len(own)]
-        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, rows in options_of(self, ctx).items():
@@ -148,11 +122,59 @@ class ByPurpose(click.Command):
                 formatter.write(f"  {line}\n")
 
 
-def command(name: str, *parameters: click.Parameter) -> Callable[[Act], ByPurpose]:
+def command(name: str, *parameters: click.Parameter, kind: type[Settings] | None = None) -> Callable[[Act], ByPurpose]:
     """Make a command of a function, whose docstring is its help, and of the settings that it takes."""
-    return lambda act: ByPurpose(
-        name, params=list(parameters), callback=act, help=inspect.getdoc(act), context_settings=CONTEXT
-    )
+
+    def of(act: Act) -> ByPurpose:
+        made = ByPurpose(
+            name, params=list(parameters), callback=act, help=inspect.getdoc(act), context_settings=CONTEXT
+        )
+        made.kind = kind
+        return made
+
+    return of
+
+
+class Measuring(ByPurpose):
+    """A command that a mode declares. Until it is used, only its name and its purpose are known."""
+
+    def __init__(self, name: str, act: Act) -> None:
+        super().__init__(name, callback=act, help=COMMANDS[name], context_settings=CONTEXT)
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: click.Context | None = None, **extra: Any
+    ) -> click.Context:
+        if self.kind is None:
+            from kerasbench.modes.command import command
+
+            self._declare(command(str(self.name)))
+        return super().make_context(info_name, args, parent, **extra)
+
+    def _declare(self, declared: "Command") -> None:
+        self.kind, self.help = declared.settings, declared.help
+        self.params = [Argument(*argument) for argument in declared.arguments]
+        self.params += [ROWS, SAMPLES] if declared.takes_model else []
+        self.params += [FAIL_ON] if declared.compares else []
+        self.params += [EVENTS] if "hosts" in declared.settings.takes else []
+        self.params.append(as_json())
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if ctx.resilient_parsing:
+            return super().parse_args(ctx, args)
+        from kerasbench.environments import interpreters
+
+        # An interrupted run has its own options, but where it lies.
+        again = "--resume" in args
+        defaults = interpreters.defaults()
+        ctx.default_map = {name: value for name, value in defaults.items() if name == "results" or not again}
+        own = args[args.index(OWN) + 1 :] if OWN in args else []
+        ctx.params["script_arguments"] = own
+        options = {name for parameter in self.get_params(ctx) for name in parameter.opts}
+        if strays := [word for word in own if word.partition("=")[0] in options]:
+            complain(
+                f"note: {', '.join(strays)} behind -- goes to the script; an option of kerasbench stands before --"
+            )
+        return super().parse_args(ctx, args[: len(args) - len(own)])
 
 
 class CommandGroup(ByPurpose, click.Group):
@@ -195,7 +217,8 @@ class CommandGroup(ByPurpose, click.Group):
         completions = super().shell_complete(ctx, incomplete)
         if RUN in self.commands and incomplete.startswith("-"):
             known = {completion.value for completion in completions}
-            more = self.commands[RUN].shell_complete(ctx, incomplete)
+            run = self.commands[RUN]
+            more = run.shell_complete(run.make_context(RUN, [], ctx, resilient_parsing=True), incomplete)
             completions += [completion for completion in more if completion.value not in known]
         return completions
 
@@ -212,8 +235,14 @@ def with_default_command(arguments: list[str], commands: Collection[str]) -> lis
 
 
 def examples_of(name: str) -> Iterable[str]:
-    rows = [line.split(maxsplit=1) for line in EXAMPLES.strip().splitlines()]
-    shown = [example.split("  # ") for command, example in rows if command == name]
+    if name in COMMANDS:
+        from kerasbench.modes.command import command
+
+        lines = command(name).examples
+    else:
+        rows = [line.split(maxsplit=1) for line in EXAMPLES.strip().splitlines()]
+        lines = [example for command_name, example in rows if command_name == name]
+    shown = [line.split("  # ") for line in lines]
     longest = max((len(line) for line, _ in shown), default=0)
     return [f"{line:{longest}}  # {purpose}" for line, purpose in shown]
 
@@ -229,12 +258,10 @@ def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tup
 GATE = "Exit with 3 if something became clearly worse or fails now, and with 1 if nothing could be decided."
 FAIL_ON = Option("--fail-on regression", SHOW, GATE, type=click.Choice(("regression",)))
 # Prints the run as lines of JSON, for the machine that has started it; the end of its input is Ctrl-C. Nobody types it.
-EVENTS = Option(
-    "--events",
-    MACHINES,
-    "",
-    hidden=True,
-)
+EVENTS = Option("--events", MACHINES, "", hidden=True)
+# The rows of a live model, which another machine has sent with it: nobody types them.
+ROWS = Option("--rows FILE", MACHINES, "", default="", hidden=True)
+SAMPLES = Option("--samples N", MACHINES, "", default=0, hidden=True)
 
 
 def as_json(text: str = "Print JSON instead of tables (docs/python-and-files.md).") -> Option:

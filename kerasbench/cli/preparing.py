@@ -3,21 +3,20 @@
 import shlex
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kerasbench.cli.measuring import require_one
 from kerasbench.cli.options import EVENTS, Argument, Option, as_json, command
 from kerasbench.cli.printing import as_table, diagnosis, print_json
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_USAGE, UsageError
-from kerasbench.names import CREATE, DOCTOR, ENVIRONMENTS, EXPERTS, SHOW, SUITES
+from kerasbench.settings import BACKENDS, DOCTOR, ELSEWHERE, ENVIRONMENTS, EXPERTS, SHOW, SUITES, Settings, options
 from kerasbench.text import columns_of, print_document, wrapped
 
 if TYPE_CHECKING:
     from kerasbench.protocol.columns import Environment
-    from kerasbench.settings import Settings
 
 
 @command(
@@ -39,12 +38,25 @@ def list_(suite: str, as_json: bool) -> int:
     return EXIT_OK
 
 
-@command(DOCTOR, EVENTS, as_json("Print JSON, with all details."))
+@dataclass(frozen=True)
+class EnvironmentSettings(Settings):
+    takes: ClassVar[tuple[str, ...]] = ("backends",)
+    backends: list[str] = options(
+        "--backend NAME", ENVIRONMENTS, "tensorflow, torch or jax. Default: all three.", BACKENDS
+    )
+
+
+@dataclass(frozen=True)
+class DoctorSettings(EnvironmentSettings):
+    takes = ("backends", "python", *ELSEWHERE)
+
+
+@command(DOCTOR, EVENTS, as_json("Print JSON, with all details."), kind=DoctorSettings)
 def doctor(events: bool, as_json: bool, **given: Any) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
-    from kerasbench.commands import settings
+    from kerasbench.modes.command import settings
 
-    asked = settings(DOCTOR, {}, **given)
+    asked = settings(DOCTOR, DoctorSettings, {}, **given)
     require_one(as_json, asked)
     if events:
         from kerasbench.machines import lines
@@ -62,7 +74,7 @@ def doctor(events: bool, as_json: bool, **given: Any) -> int:
     return EXIT_OK if is_fit else EXIT_FAILED
 
 
-def _diagnose(asked: "Settings", as_json: bool, show: Callable[[str], None]) -> int:
+def _diagnose(asked: Settings, as_json: bool, show: Callable[[str], None]) -> int:
     from kerasbench import backends, events, runtimes
     from kerasbench.contributing import missing
     from kerasbench.environments import interpreters
@@ -115,7 +127,7 @@ INTERPRETER = "Python that creates the environment. Default: the one that runs k
 
 
 @command(
-    CREATE,
+    "create",
     Option("--name LABEL", ENVIRONMENTS, LABEL, "label", default=""),
     Option("--with REQUIREMENT", ENVIRONMENTS, EXTRA, "extra", multiple=True),
     Option("--runtime NAME", ENVIRONMENTS, RUNTIME, "names", multiple=True),
@@ -132,6 +144,7 @@ INTERPRETER = "Python that creates the environment. Default: the one that runs k
     Option("--index URL", EXPERTS, "One more package index for uv."),
     Option("--locked", ENVIRONMENTS, "Install exactly the versions in the existing .lock file."),
     Option("--force", ENVIRONMENTS, "Replace an existing environment."),
+    kind=EnvironmentSettings,
 )
 def create(
     backends: Sequence[str], names: Sequence[str], cuda: bool, cpu: bool, extra: Sequence[str], **given: Any
@@ -142,7 +155,6 @@ def create(
     from kerasbench.environments import interpreters, venvs
     from kerasbench.plan import parse
     from kerasbench.protocol import columns
-    from kerasbench.settings import words
 
     if cuda and cpu:
         raise UsageError("--cuda and --cpu exclude each other: give one of them, or neither for what this machine has")
@@ -157,10 +169,10 @@ def create(
         more = "--with, --cuda, --cpu and --constraint"
         raise UsageError(f"--locked installs what the .lock file lists: leave out {more}, or --locked")
     code, file = EXIT_OK, None
-    wanted = [parse.known("runtime", name, runtimes.bare()) for name in words("--runtime", names)]
+    wanted = [parse.known("runtime", name, runtimes.bare()) for name in parse.words("--runtime", names)]
     if wanted and spec.label:
         raise UsageError("--name is for environments of backends: leave it out with --runtime")
-    wanted = [*parse.backend_names(words("--backend", backends)), *wanted] or known.names()
+    wanted = [*parse.backend_names(parse.words("--backend", backends)), *wanted] or known.names()
     venvs.require_possible(wanted, spec)
     for backend in wanted:
         environment = columns.Environment(backend, spec.label)

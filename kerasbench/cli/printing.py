@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 from kerasbench.text import MARGIN, NOTHING, blanked, label, print_document, whole_gib, wrapped
 
 if TYPE_CHECKING:
+    from kerasbench.api.results import Shown
     from kerasbench.environments.doctor import BackendFacts, Facts, Problem
     from kerasbench.plan.catalog import Entry
     from kerasbench.protocol.descriptions import WorkloadDescription
-    from kerasbench.returns import Shown
 
 HEADERS = ("scenario", "parameters", "batch", "steps", "epochs", "operations/step")
 

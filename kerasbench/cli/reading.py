@@ -12,7 +12,7 @@ import click
 from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command
 from kerasbench.cli.printing import print_json, show
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, ResultsError, UsageError
-from kerasbench.names import FILES, SHOW
+from kerasbench.settings import FILES, SHOW
 from kerasbench.text import blanked, complain, count, label, print_document
 
 if TYPE_CHECKING:

@@ -21,14 +21,13 @@ from kerasbench.machines.bundle import VARIABLES, RemoteBundle, folder_name, pac
 from kerasbench.machines.lines import End, Handshake, RemoteMessage
 from kerasbench.machines.ssh import PYTHON, SHOWN, Shell
 from kerasbench.modes import known
-from kerasbench.names import DOCTOR
 from kerasbench.plan import catalog
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import INTERRUPTED, RemoteOrigin, RunConfig
 from kerasbench.results.store import JOURNAL, MAX_FILE_BYTES, STAMP, Store, load, read
 from kerasbench.runs.resume import executed
-from kerasbench.settings import Settings
+from kerasbench.settings import DOCTOR, Settings
 
 RUNNER = "kerasbench"  # --python HOST:kerasbench=PATH names what runs kerasbench there
 STOP_S = 60.0  # after Ctrl-C: what machines have for ending their runs
@@ -139,7 +138,7 @@ class RemoteRun:
     def _start_and_follow(self, say: Say) -> None:
         """Start the command, and take in its lines; raise where it does not end in order, or is not this kerasbench."""
         config = self.config
-        words = shell_words(config.command, config.settings, config.bundle)
+        words = shell_words(config.settings, config.bundle)
         try:
             for line in _lines(self._run(start_script(config.python, config.command, words))):
                 self._take(_message(line), say)

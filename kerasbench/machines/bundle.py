@@ -12,9 +12,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kerasbench.commands import options_of, value
 from kerasbench.errors import UsageError
 from kerasbench.host import COMMIT, commit
+from kerasbench.modes.command import options_of, value
 from kerasbench.plan import catalog
 from kerasbench.processes import variables
 from kerasbench.results.run import RunConfig
@@ -87,14 +87,14 @@ def packed(settings: Settings) -> RemoteBundle:
     return RemoteBundle(archive.getvalue(), names, kept)
 
 
-def shell_words(command: str, asked: Settings, bundle: RemoteBundle) -> list[str]:
+def shell_words(asked: Settings, bundle: RemoteBundle) -> list[str]:
     """Return settings as words of a shell there, in whose variable F is the folder."""
 
     def there(value: object) -> str:
         name = _renamed(str(value), bundle.names)
         return f'"$F"/{shlex.quote(name)}' if name != str(value) else shlex.quote(name)
 
-    offered = options_of(command)
+    offered = options_of(type(asked))
     shell = ['--results="$F"/results'] if "results" in offered else []
     for name, option in offered.items():
         said = value(asked, name, option)

@@ -17,8 +17,9 @@ if TYPE_CHECKING:  # to read results needs nothing that measures
     from kerasbench.events import OnEvent
     from kerasbench.runs.planner import Planner
 
-# In the order in which a page has what they say.
-NAMES = ("explain", "run", "sweep", "versus", "fastest", "soak")
+# In the order in which a page has what they say: why one takes so long, before all that take so long.
+FIRST = "explain"
+NAMES = sorted({*modes.MODES.values()}, key=[FIRST, *modes.COMMANDS].index)
 MODES: tuple[Mode[Any], ...] = tuple(import_module(f"{modes.__name__}.{name}").MODE for name in NAMES)
 checks.MODES.update({mode.name: mode.asked for mode in MODES})
 

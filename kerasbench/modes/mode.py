@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import msgspec
 
+from kerasbench.modes.command import Command
+
 if TYPE_CHECKING:
     from kerasbench.results.run import RunConfig
 
@@ -13,10 +15,11 @@ Own = TypeVar("Own")
 
 @dataclass(frozen=True)
 class Mode(Generic[Own]):
-    """A mode by its name, what it alone is asked, and what its runs are like: see the fields of ``RunConfig``."""
+    """A mode: its commands, what it alone is asked, and what its runs are like: see the fields of ``RunConfig``."""
 
     name: str
     own: type[Own]
+    commands: tuple[Command, ...]
     paired: bool = False
     ranks: bool = True
     general: bool = False

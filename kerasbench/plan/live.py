@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeGuard
 
 from kerasbench import files
 from kerasbench.errors import UsageError
+from kerasbench.plan import parse
 from kerasbench.protocol.requests import STRUCTURE, fitting
-from kerasbench.settings import Settings, words
+from kerasbench.settings import Settings
 
 if TYPE_CHECKING:
     import numpy as np
@@ -39,7 +40,7 @@ def named(scenarios: object) -> list[str]:
     """Raise UsageError for models, and for a list that came out empty."""
     if isinstance(scenarios, list | tuple) and any(map(is_model, scenarios)):
         raise UsageError("pass one model object at a time: run(model)")
-    names = words("--scenario", scenarios)
+    names = parse.words("--scenario", scenarios)
     if not names and not isinstance(scenarios, tuple):  # the empty one is the default
         raise UsageError("scenarios is empty: give a name or a file")
     return names

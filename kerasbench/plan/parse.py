@@ -1,8 +1,10 @@
 """Words of a command line as values. What means nothing raises UsageError, which says what would."""
 
 import math
+import os
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import TypeVar
 
 from kerasbench import backends
@@ -23,6 +25,35 @@ SECONDS = {"": 1, "s": 1, "m": 60, "h": 3600}
 BYTES = {f"{unit}{suffix}": size for unit, size in (("m", MIB), ("g", GIB)) for suffix in ("", "b", "ib")}
 MAX_BATCH = 1 << 20  # a million samples a step; a larger number is a slip of the finger
 MAX_WIDTH = 1024.0
+
+
+def words(flag: str, given: object) -> list[str]:
+    """Return values, taken apart at their commas, as words; of a mapping ``key=value``.
+
+    A path with a comma is one word, also behind ``torch=``. An empty word alone raises UsageError.
+    """
+    if given is None:
+        return []
+    several: Iterable[object] = [given]
+    if isinstance(given, Mapping):
+        several = [f"{key}={value}" for key, value in given.items()]
+    elif isinstance(given, Iterable) and not isinstance(given, str | Path):
+        several = list(given)
+    texts = [text for value in several for text in _apart(str(value))]
+    stripped = [text.strip() for text in texts if text.strip()]
+    if texts:
+        require_said(flag, stripped)
+    return stripped
+
+
+def _apart(text: str) -> list[str]:
+    return [text] if os.path.exists(text.partition("=")[2] or text) else text.split(",")
+
+
+def require_said(flag: str, said: object) -> None:
+    """Raise UsageError for nothing, as a shell's variable is that is not set."""
+    if not said:
+        raise UsageError(f"{flag} is empty: give it a value, or leave it out")
 
 
 def known(what: str, given: str, names: Collection[Name]) -> Name:

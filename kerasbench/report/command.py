@@ -6,10 +6,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import fields, replace
 
 from kerasbench import variants
-from kerasbench.names import RUN
 from kerasbench.plan import live
 from kerasbench.results.run import DEFAULT, QUICK, RIGOROUS_ROUNDS, RunConfig
-from kerasbench.settings import Settings
+from kerasbench.settings import RUN, Settings
 
 
 def command(config: RunConfig, words: Sequence[str], rounds: Sequence[str]) -> str:

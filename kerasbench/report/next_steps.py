@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.names import SPELLED
-from kerasbench.names import EXPLAIN, FASTEST, RUN
 from kerasbench.plan.live import is_gone
 from kerasbench.report.command import command, rounds_of, scenarios_of
 from kerasbench.report.sections import Inline, Section, Typed, Words
 from kerasbench.report.words import listed
 from kerasbench.results.merge import Merged
 from kerasbench.results.run import DEFAULT, QUICK, RunConfig
+from kerasbench.settings import EXPLAIN, FASTEST, RUN
 
 SIMPLE = re.compile(r"[\w ./+@=-]+")  # of a file's name: others a shell, or a page, might take for something else
 PURPOSES = {FASTEST: "For the fastest settings", EXPLAIN: "For what makes a step slow"}

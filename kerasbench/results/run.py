@@ -9,13 +9,13 @@ from kerasbench import __version__, variants
 from kerasbench.host import Machine
 from kerasbench.host.load import LoadLimit
 from kerasbench.host.noise import Signal, Surroundings
-from kerasbench.names import RUN
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options
 from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure, Phase
 from kerasbench.protocol.requests import NOTHING, DataKind, ModelConfig, Protocol, ProtocolKind
 from kerasbench.protocol.stages import AGENDAS, Agenda
+from kerasbench.settings import RUN
 
 SECOND_NS = 1_000_000_000
 MAX_COLUMNS = 256  # of a run: eight cards on three backends have 170 settings to try; drawing 280 takes ten seconds

@@ -4,7 +4,6 @@ from collections.abc import Collection
 from typing import ClassVar
 
 from kerasbench import runtimes
-from kerasbench.names import FASTEST, RUN, SWEEP
 from kerasbench.protocol.columns import CPU
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.runners import Runner
@@ -16,7 +15,7 @@ PRECISE = "float32"
 
 class Exports(Variant[str]):
     name = "runtime"
-    metavar, commands = "NAME", (RUN, SWEEP, FASTEST)
+    metavar = "NAME"
     help = f"What predicts: keras (default), {', '.join(runtimes.names())}: exported models, which are not trained."
     words: ClassVar = {KERAS: None, **{name: name for name in runtimes.names()}}
     exports = True

@@ -1,45 +1,22 @@
 """What a variant is: a choice that makes a column. All that is special about one is in its file."""
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, cast, get_args
 
 from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.names import COLUMNS, RUN, TABLES, WHAT
 from kerasbench.protocol.columns import Device, Options, Value
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.protocol.requests import Protocol
 from kerasbench.runners import Runner
+from kerasbench.settings import ADDED, COLUMNS, CROSSED, EXPORTED, WHAT, OptionSpec
 
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed  # which imports NumPy
 
 V = TypeVar("V", bound=Value)
 Refusal = tuple[str, str] | None  # cause and remedy
-
-
-@dataclass(frozen=True)
-class OptionSpec:
-    """Its name in Python is that of its field, or of its variant; ``kind`` the type of that field."""
-
-    usage: str  # the flag, and what its value is called
-    group: str
-    help: str
-    offers: str | tuple[str, ...] = ()  # values that a shell completes, or where to look them up
-    _: KW_ONLY
-    many: bool = False  # it takes several values
-    default: object = None  # of one that takes one
-    kind: Any = bool
-
-    @property
-    def flag(self) -> str:
-        return self.usage.partition(" ")[0]
-
-    @property
-    def metavar(self) -> str:
-        return self.usage.partition(" ")[2]
 
 
 class CaseFacts(NamedTuple):
@@ -85,7 +62,6 @@ class Variant(Generic[V]):
     # Its option.
     help: ClassVar[str] = ""  # empty: no command offers it by itself
     metavar: ClassVar[str] = ""  # what its value is called; empty: it is there or not
-    commands: ClassVar[tuple[str, ...]] = TABLES
 
     # What a column with it is like.
     added: ClassVar[bool] = False  # such columns stand beside all others, uncrossed, and are never the fastest
@@ -131,8 +107,11 @@ class Variant(Generic[V]):
         return OptionSpec(usage, group, self.help, tuple(self.words), **kind) if self.help else None
 
     @property
-    def offered_by(self) -> tuple[str, ...]:
-        return (RUN,) if self.added else self.commands
+    def offer(self) -> str:
+        """To which commands: those that take this."""
+        if self.added:
+            return ADDED
+        return EXPORTED if self.exports else CROSSED
 
     def parse(self, words: Sequence[str]) -> list[V | None]:
         """Return what words mean that are not in ``words``; raise ValueError for one that means nothing."""

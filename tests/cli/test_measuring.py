@@ -11,6 +11,8 @@ from unittest.mock import Mock
 import pytest
 
 from kerasbench.analysis.findings import Findings
+from kerasbench.api import Versions
+from kerasbench.api.results import Machines
 from kerasbench.cli import measuring
 from kerasbench.errors import Undecided
 from kerasbench.modes import soak, versus
@@ -22,7 +24,6 @@ from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Message
 from kerasbench.results.run import Trial
 from kerasbench.results.store import Store, load
-from kerasbench.returns import Machines, Versions
 from kerasbench.runs.rows import seconds
 from kerasbench.runs.run import FinishedRun
 from tests import made, stand_in
@@ -161,9 +162,9 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
     ],
 )
 def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
-    assert measuring.gated(Versions([of_versions(*trials)]), 0) == code
+    assert measuring.gated([Versions([of_versions(*trials)])]) == code
     with pytest.raises(Undecided, match="everything is undecided, so nothing has passed"):
-        measuring.gated(Versions([of_versions(*failing(OLD, NEW))]), 1)
+        measuring.gated([Versions([of_versions(*failing(OLD, NEW))])])
 
 
 @pytest.mark.parametrize(("failed", "code"), [({}, 0), ({"m2": "the connection has ended"}, 1)])
@@ -172,23 +173,23 @@ def test_a_gate_needs_every_machine(
 ) -> None:
     run = of_versions(*versions(ALIKE))
     data, briefs = {"m1": made.stored(Path("results"), run).data}, [MachineBrief.of("m1", Findings.of(run))]
-    machines = Machines([], data=data, failed=failed, briefs=briefs)
-    monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
+    machines = Machines(RunSettings(), data, failed, briefs=briefs)
+    monkeypatch.setattr("kerasbench.api.measure_on_machines", Mock(return_value=machines))
     assert shell("versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression")[0] == code
 
 
 def test_what_continues_a_machine_s_run_names_interpreters_made_there(capsys: pytest.CaptureFixture[str]) -> None:
     ways, asked = ["m1:torch@old=/cache/a b/python"], RunSettings(hosts=["m1"], python=["m1:kerasbench=/k"])
     briefs = [MachineBrief.of("m1", Findings.of(made.record(made.trial())))]
-    measuring.finish_machines(Machines([], None, (), asked, {"m1": Path("m1.json")}, {}, ["m1"], ways, briefs))
+    measuring.finish_machines(Machines(asked, {"m1": Path("m1.json")}, {}, ["m1"], ways, briefs))
     said = capsys.readouterr().err
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said
 
 
 def test_what_a_lost_machine_has_is_named_with_how_to_go_on(shell: Shell, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = RunSettings(hosts=["m1"])
-    machines = Machines([], asked=asked, failed={"m1": "no space left"}, interrupted=["m1"])
-    monkeypatch.setattr("kerasbench.api.measure", Mock(return_value=machines))
+    machines = Machines(asked, {}, {"m1": "no space left"}, interrupted=["m1"])
+    monkeypatch.setattr("kerasbench.api.measure_on_machines", Mock(return_value=machines))
     code, out, err = shell("run", "--hosts", "m1")
     assert code == 1 and "no space left" in out and err.endswith("run --resume --results results --hosts=m1\n")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from kerasbench.host import linux, lock
-from kerasbench.names import MEASURING
+from kerasbench.modes import COMMANDS
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import processors
 from tests.conftest import Shell
@@ -162,7 +162,7 @@ def test_a_file_that_needs_keras_to_say_what_it_holds_waits_for_its_turn(shell: 
 
 
 def test_every_command_that_measures_is_in_the_table() -> None:
-    assert {words.split()[0] for words, _ in REFUSED} >= set(MEASURING)
+    assert {words.split()[0] for words, _ in REFUSED} >= set(COMMANDS)
 
 
 def test_an_option_behind_two_dashes_is_the_script_s_and_that_is_said(shell: Shell, reached: list[str]) -> None:

@@ -21,7 +21,7 @@ import pytest
 import kerasbench
 from kerasbench import __version__, machines
 from kerasbench.cli import main
-from kerasbench.commands import AskedDoctor
+from kerasbench.cli.preparing import DoctorSettings
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.machines import RemoteConfig, RemoteRun
 from kerasbench.machines.bundle import RemoteBundle, packed, shell_words
@@ -99,7 +99,9 @@ def test_each_machine_measures_and_nothing_is_left_there(
     monkeypatch.setenv("SECRET", "it's; $HOME")
     options: dict[str, Any] = {"hosts": ["one", "two"], "rounds": ROUNDS, "results": two / "results"}
     python = {f"{name}:kerasbench": two / name / "kerasbench" for name in ("one", "two")}
-    answer: Any = kerasbench.run(two / "mine.py", python=python, backends="jax,torch", keep_env="SECRET", **options)
+    answer = kerasbench.on_machines(
+        "run", two / "mine.py", python=python, backends="jax,torch", keep_env="SECRET", **options
+    )
     assert "JAX on one" in repr(answer) and "undecided" in str(answer)
     assert tried(answer["two"].records[0]) == ALL
     runs = records(two)
@@ -326,7 +328,7 @@ def test_files_have_names_there_that_are_told_from_those_here(
     names = sorted(file.name for file in (tmp_path / "me-1").rglob("*") if file.is_file())
     assert names == ["layers.py", "mine.py", "mine_torch.py", "other's.py", "rows.npz", "variables"]
     echo = f"F={shlex.quote(str(tmp_path / 'me-1'))}; . $F/variables; printf '%s\\n' \"$A\" "
-    shown = b"".join(box.run(echo + " ".join(shell_words("run", with_files, bundle)), b"")).decode().splitlines()
+    shown = b"".join(box.run(echo + " ".join(shell_words(with_files, bundle)), b"")).decode().splitlines()
     assert shown[0] == "b'c" and "--threads=1" in shown and "--samples=7" in shown and "--scenario=mnist_dense" in shown
     there = [word.partition("=")[2] for word in shown if word.startswith("--scenario=")]
     config = made.changed(RUN, config={"scenarios": there}).config
@@ -336,11 +338,11 @@ def test_files_have_names_there_that_are_told_from_those_here(
 
 def test_the_words_of_other_commands() -> None:
     nothing = RemoteBundle()
-    assert shell_words("versus", versus.VersusSettings(base="a", head="b c"), nothing)[-2:] == ["a", "'b c'"]
-    tried = shell_words("fastest", fastest.FastestSettings(["x"], tries=["jit"]), nothing)
+    assert shell_words(versus.VersusSettings(base="a", head="b c"), nothing)[-2:] == ["a", "'b c'"]
+    tried = shell_words(fastest.FastestSettings(["x"], tries=["jit"]), nothing)
     assert tried == ['--results="$F"/results', "--try=jit", "x"]
-    assert shell_words("run", RunSettings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
-    assert shell_words("doctor", AskedDoctor(backends=["jax"]), nothing) == ["--backend=jax"]
+    assert shell_words(RunSettings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
+    assert shell_words(DoctorSettings(backends=["jax"]), nothing) == ["--backend=jax"]
 
 
 def test_what_is_too_large_or_not_there_does_not_travel(

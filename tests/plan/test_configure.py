@@ -4,9 +4,9 @@ from pathlib import Path
 import pytest
 
 from kerasbench import variants
-from kerasbench.commands import asked_by
 from kerasbench.errors import UsageError
 from kerasbench.modes import known
+from kerasbench.modes.command import command
 from kerasbench.modes.run import RunSettings
 from kerasbench.modes.run.plan import run_config
 from kerasbench.plan import configure
@@ -95,7 +95,7 @@ def test_settings_are_what_a_run_is_configured_by(said: RunSettings, asked: RunC
 )
 def test_what_means_nothing_is_refused(mode: str, said: Settings, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        known.config_of(mode, asked_by(mode)(**vars(said)))
+        known.config_of(mode, command(mode).settings(**vars(said)))
 
 
 def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:

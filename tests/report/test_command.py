@@ -7,10 +7,11 @@ from typing import Any
 import click
 import pytest
 
-from kerasbench import commands
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.modes import fastest, known, soak, versus
+from kerasbench.modes.command import command as declared
+from kerasbench.modes.command import settings
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.plan import live
 from kerasbench.protocol.columns import Options, Size
@@ -91,7 +92,7 @@ def test_a_run_of_a_model_object_has_the_call_that_makes_it_and_no_file_that_is_
     config = its_mode.configured(RunConfig(scenarios=[OF_MODEL], **different), own)
     assert known.teller(mode).command(config) == f"kerasbench.{call}"
     _, keywords = called(known.teller(mode).command(config))
-    commands.settings(mode, keywords)
+    settings(mode, declared(mode).settings, keywords)
 
 
 def called(text: str) -> tuple[str, dict[str, object]]:

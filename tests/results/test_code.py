@@ -29,7 +29,6 @@ LEFT_OUT = {
     "worker/describe.py": "questions about scenarios, before anything is measured",
     "protocol/descriptions.py": "the answers to them",
     "text.py": "words",
-    "names.py": "words of the command line",
     "variants/variant.py": "hooks that do nothing",
     "errors.py": "words",
     "files.py": "makes folders and keeps pages, without a child",

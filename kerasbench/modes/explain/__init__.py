@@ -2,14 +2,14 @@
 
 from dataclasses import dataclass
 
+from kerasbench.modes.command import Command
 from kerasbench.modes.mode import Mode
-from kerasbench.names import LONG
-from kerasbench.settings import ELSEWHERE, EVERY, ROUNDS, Settings, option
+from kerasbench.settings import CROSSED, ELSEWHERE, EVERY, LONG, ROUNDS, SCENARIOS, Settings, option
 
 
 @dataclass(frozen=True)
 class ExplainSettings(Settings):
-    takes = (*EVERY, *ROUNDS, *ELSEWHERE, "batch_size", "control")
+    takes = (*EVERY, *ROUNDS, *ELSEWHERE, CROSSED, "batch_size", "control")
 
     # fmt: off
     without_causes: bool = option(False, "--without-causes", LONG,
@@ -22,4 +22,13 @@ class ExplainConfig:
     causes: bool | None = None  # are tried; None: by an older kerasbench, which knew of none
 
 
-MODE = Mode("explain", ExplainConfig)
+COMMAND = Command(
+    "explain",
+    ExplainSettings,
+    [SCENARIOS],
+    examples=[
+        "kerasbench explain mnist_dense  # every backend and device",
+        "kerasbench explain cifar10_cnn --backend jax --device cpu --quick  # one configuration, a first look",
+    ],
+)
+MODE = Mode("explain", ExplainConfig, (COMMAND,))

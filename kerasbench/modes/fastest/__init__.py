@@ -6,9 +6,9 @@ from typing import Annotated, Literal, get_args
 from msgspec import Meta
 
 from kerasbench import variants
+from kerasbench.modes.command import Command
 from kerasbench.modes.mode import Mode
-from kerasbench.names import LONG, WHAT
-from kerasbench.settings import ELSEWHERE, EVERY, Settings, option, options
+from kerasbench.settings import ELSEWHERE, EVERY, EXPORTED, LONG, SCENARIOS, WHAT, Settings, option, options
 
 Purpose = Literal["train", "predict", "predict-one"]
 
@@ -20,7 +20,7 @@ MOST_ROUNDS = 4  # by default
 
 @dataclass(frozen=True)
 class FastestSettings(Settings):
-    takes = (*EVERY, *ELSEWHERE, "rounds", "budget", "batch_size")
+    takes = (*EVERY, *ELSEWHERE, EXPORTED, "rounds", "budget", "batch_size")
 
     # fmt: off
     rounds: int | None = option(None, "--rounds N", LONG, f"N rounds at most. Default: {MOST_ROUNDS}.")
@@ -42,4 +42,16 @@ class RaceConfig:
     baseline: str = ""  # the backend that Keras takes without settings
 
 
-MODE = Mode("fastest", RaceConfig, ranks=False)
+COMMAND = Command(
+    "fastest",
+    FastestSettings,
+    [SCENARIOS],
+    more="Settings race side by side; a setting that is too slow is dropped. The settings tried by default change "
+    "results by rounding at most. With several steps per execution, Keras calls per-batch callbacks less often.",
+    examples=[
+        "kerasbench fastest my_model.py  # which backend and settings train it fastest?",
+        "kerasbench fastest mnist_dense --for predict-one  # what predicts one sample fastest?",
+    ],
+    takes_model=True,
+)
+MODE = Mode("fastest", RaceConfig, (COMMAND,), ranks=False)

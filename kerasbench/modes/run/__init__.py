@@ -2,17 +2,31 @@
 
 from dataclasses import dataclass
 
+from kerasbench.modes.command import Command
 from kerasbench.modes.mode import Mode
-from kerasbench.names import WHAT
 from kerasbench.protocol.requests import ProtocolKind
-from kerasbench.settings import ELSEWHERE, EVERY, ROUNDS, Settings, option
+from kerasbench.settings import (
+    ADDED,
+    CHOICE,
+    CROSSED,
+    ELSEWHERE,
+    EVERY,
+    EXPORTED,
+    ROUNDS,
+    WHAT,
+    Argument,
+    Settings,
+    option,
+)
 
 PROTOCOLS: tuple[ProtocolKind, ...] = ("steady", "published", "calls", "predictions")
 
 
 @dataclass(frozen=True)
 class RunSettings(Settings):
-    takes = (*EVERY, *ROUNDS, *ELSEWHERE, "scenarios", "suite", "batch_size", "resume", "control")
+    takes = (
+        *EVERY, *ROUNDS, *ELSEWHERE, CROSSED, ADDED, EXPORTED, "scenarios", "suite", "batch_size", "resume", "control",
+    )  # fmt: skip
 
     # fmt: off
     protocol: str = option("steady", "--protocol KIND", WHAT,
@@ -23,4 +37,15 @@ class RunSettings(Settings):
     # fmt: on
 
 
-MODE = Mode("run", dict[str, object], general=True)
+COMMAND = Command(
+    "run",
+    RunSettings,
+    [Argument("scenario", "[SCENARIO]...", f"{CHOICE} Default: the whole suite.")],
+    more="An option that takes a NAME or a list can be repeated, and takes commas: --backend jax,torch.",
+    examples=[
+        "kerasbench my_model.keras --backend torch --device cpu,gpu  # is the GPU faster?",
+        "kerasbench train.py --quick -- --epochs 3  # a training script with an argument of its own",
+    ],
+    takes_model=True,
+)
+MODE = Mode("run", dict[str, object], (COMMAND,), general=True)

@@ -5,9 +5,9 @@ from typing import Annotated, Literal, get_args
 
 from msgspec import Meta
 
+from kerasbench.modes.command import Command
 from kerasbench.modes.mode import Mode
-from kerasbench.names import EXPERTS, LONG, WHAT
-from kerasbench.settings import EVERY, Settings, option
+from kerasbench.settings import EVERY, EXPERTS, LONG, SCENARIOS, WHAT, Settings, option
 
 Purpose = Literal["train", "predict", "build", "build-cleared", "build-fit"]
 # While allocators and caches fill, memory grows without a leak. A clean model was called clean after so long, and a
@@ -36,4 +36,15 @@ class SoakConfig:
     minutes: Annotated[float, Meta(ge=0, le=1e6)] = 5.0
 
 
-MODE = Mode("soak", SoakConfig, paired=True, ranks=False)
+COMMAND = Command(
+    "soak",
+    SoakSettings,
+    [SCENARIOS],
+    more="A second process of each configuration rests beside it and takes a turn now and then. It shows whether the "
+    "machine became slower, and not the model.",
+    examples=[
+        "kerasbench soak my_model.py --minutes 10  # does memory grow, does a step become slower?",
+        "kerasbench soak mnist_dense --for predict --backend torch  # the same of predictions",
+    ],
+)
+MODE = Mode("soak", SoakConfig, (COMMAND,), paired=True, ranks=False)

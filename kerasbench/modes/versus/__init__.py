@@ -5,14 +5,14 @@ from typing import Annotated, ClassVar
 
 from msgspec import Meta
 
+from kerasbench.modes.command import Command
 from kerasbench.modes.mode import Mode
-from kerasbench.names import SHOW
-from kerasbench.settings import ELSEWHERE, EVERY, ROUNDS, Settings, option
+from kerasbench.settings import CROSSED, ELSEWHERE, EVERY, ROUNDS, SHOW, Argument, Settings, option
 
 
 @dataclass(frozen=True)
 class VersusSettings(Settings):
-    takes: ClassVar[tuple[str, ...]] = (*EVERY, *ROUNDS, *ELSEWHERE, "scenarios", "batch_size")
+    takes: ClassVar[tuple[str, ...]] = (*EVERY, *ROUNDS, *ELSEWHERE, CROSSED, "scenarios", "batch_size")
 
     # fmt: off
     threshold: str | float = option("3%", "--threshold PERCENT", SHOW,
@@ -30,7 +30,7 @@ class VersusSettings(Settings):
 class BisectSettings(VersusSettings):
     """What ``bisect`` takes: each probe is a comparison, on this machine."""
 
-    takes = (*EVERY, *ROUNDS, "scenarios", "batch_size")
+    takes = (*EVERY, *ROUNDS, CROSSED, "scenarios", "batch_size")
 
 
 @dataclass(frozen=True)
@@ -40,4 +40,29 @@ class VersusConfig:
     threshold: Annotated[float, Meta(ge=0, lt=1)]  # the smallest difference that counts, as a share
 
 
-MODE = Mode("versus", VersusConfig, paired=True, ranks=False)
+FORMS = "A label, an interpreter, a checkout or its commit (./keras@v3.14.0), or requirements: 'keras==3.14.*'."
+BETWEEN = "As for versus. With two, all versions between them are candidates."
+COMMAND = Command(
+    "versus",
+    VersusSettings,
+    [Argument("base", "BASE", FORMS), Argument("head", "HEAD", "What to compare with BASE; same forms.")],
+    more="Both take turns, on every backend that has both. Requirements are installed into an environment on top of "
+    "the backend's interpreter, which is made anew each time.",
+    examples=[
+        "kerasbench versus 'keras==3.14.*' 'keras==3.15.*'  # what became faster or slower?",
+        "kerasbench versus old ./keras --backend torch --fail-on regression  # a label and a checkout, for a script",
+    ],
+    compares=True,
+)
+BISECT = Command(
+    "bisect",
+    BisectSettings,
+    [Argument("versions", "GOOD [BETWEEN]... BAD", BETWEEN)],
+    more="Each probe measures a version side by side with GOOD. The search stops if GOOD, measured twice, differs from "
+    "itself.",
+    examples=[
+        "kerasbench bisect 'keras==3.12.0' 'keras==3.15.0' --scenario mnist_dense --backend torch  # which release?",
+        "kerasbench bisect ./keras@v3.14.0 ./keras@master --scenario mine.py --backend jax  # which commit?",
+    ],
+)
+MODE = Mode("versus", VersusConfig, (COMMAND, BISECT), paired=True, ranks=False)

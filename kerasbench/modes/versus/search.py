@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from kerasbench.analysis.estimates import Interval, Verdict
+from kerasbench.modes.versus import BISECT
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
-from kerasbench.names import BISECT
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.report.data import like, of_key
 from kerasbench.report.document import Document, OfCase, Search, Tried
@@ -92,4 +92,4 @@ def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | Non
         case=OfCase(**of_key(case)) if case else None,
         tried=tried,
     )
-    return Document(command=BISECT, search=search)
+    return Document(command=BISECT.name, search=search)

@@ -1,24 +1,32 @@
-"""The commands from Python. Their options are those of the command line (``commands.py``)."""
+"""The commands from Python. Their options are those of the command line."""
 
 import inspect
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TypeVar, Unpack, get_args
 
-from kerasbench import commands, keywords
+from kerasbench import modes
 from kerasbench.analysis import compare as comparisons
 from kerasbench.analysis.findings import Findings
-from kerasbench.errors import ResultsError, UsageError
-from kerasbench.keywords import Numbers, Words
+from kerasbench.api import keywords
+from kerasbench.api.keywords import Numbers, Words
+from kerasbench.api.results import Bisected, Compared, Machines, Results
+from kerasbench.errors import ResultsError, UsageError, unknown
 from kerasbench.modes import known
-from kerasbench.modes.versus import VersusSettings
-from kerasbench.names import EXPLAIN, FASTEST, RUN, SOAK, SWEEP, VERSUS
+from kerasbench.modes.command import command as command_of
+from kerasbench.modes.command import options_of, settings
+from kerasbench.modes.explain.breakdown import StepBreakdown, explained
+from kerasbench.modes.fastest.race import Race
+from kerasbench.modes.fastest.tell import races
+from kerasbench.modes.soak.trend import Soak, soaks
+from kerasbench.modes.versus import BisectSettings, pairs
+from kerasbench.modes.versus import tell as of_versions
 from kerasbench.pages import series, several
 from kerasbench.plan import live
 from kerasbench.results import store
 from kerasbench.results.run import Run
-from kerasbench.returns import Bisected, Compared, Explained, Fastest, Machines, Results, Soaked, Versions, kind_of
 from kerasbench.settings import Settings
 
 Place = str | Path
@@ -36,7 +44,7 @@ def _described(function: Function) -> Function:
     (taken,) = get_args(options.annotation)
     texts = [(function.__doc__ or "").rstrip(), "", "    Options:"]
     kinds = taken.__annotations__
-    for name, option in commands.options_of(function.__name__).items():
+    for name, option in options_of(command_of(function.__name__).settings).items():
         if name not in kinds:  # a parameter that has its place
             continue
         default = () if option.many else option.default
@@ -66,7 +74,7 @@ def run(
     Raises:
         KerasbenchError: what was asked for does not exist or could not be made, or another run holds the machine.
     """
-    return _measured(Results, RUN, options, scenarios, data, backends=backends, devices=devices)
+    return _measured(Results, "run", options, scenarios, data, backends=backends, devices=devices)
 
 
 @_described
@@ -84,19 +92,51 @@ def sweep(
     factors on the hidden layers.
     """
     return _measured(
-        Results, SWEEP, options, scenario, backends=backends, devices=devices, batch_sizes=batch_sizes, widths=widths
+        Results, "sweep", options, scenario, backends=backends, devices=devices, batch_sizes=batch_sizes, widths=widths
     )
+
+
+class Explained(Results):
+    """The run of an explanation. It prints as the explanation, and has all else that results have."""
+
+    mode = "explain"
+
+    @property
+    def breakdowns(self) -> list[StepBreakdown]:
+        """Where the time of each case's epoch goes, and what would shorten it, as estimates; empty if all failed."""
+        return explained(self.findings)
 
 
 @_described
 def explain(
     scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[keywords.ExplainKeywords]
-) -> Explained | Machines:
+) -> Explained:
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
 
     It raises what ``run`` raises, also where an epoch is too short to explain.
     """
-    return _measured(Explained, EXPLAIN, options, scenarios, backends=backends, devices=devices)
+    return _measured(Explained, "explain", options, scenarios, backends=backends, devices=devices)
+
+
+class Versions(Results):
+    """The run of a comparison of versions; a row for each result that base and head have, with ratio and verdict."""
+
+    mode = "versus"
+    columns = of_versions.COLUMNS
+
+    @property
+    def versus(self) -> list[pairs.Versus]:
+        """Every result of base and head with its ratio and verdict, for each pair of labels."""
+        return pairs.versions(self.findings)
+
+    @property
+    def regressions(self) -> list[str]:
+        """What is clearly worse, or fails with the head alone; raises Undecided where everything is undecided."""
+        pairs.require_decided(self.versus)
+        return [line for compared in self.versus for line in of_versions.worse(compared)]
+
+    def _rows(self) -> Iterable[Iterable[object]]:
+        return (row for compared in self.versus for row in of_versions.rows(compared))
 
 
 @_described
@@ -107,14 +147,14 @@ def versus(
     backends: Words = (),
     devices: Words = (),
     **options: Unpack[keywords.VersusKeywords],
-) -> Versions | Machines:
+) -> Versions:
     """Compare two versions side by side, as the command ``versus`` does; all else, errors too, is as for ``run``.
 
     ``base`` and ``head`` are labels, paths of interpreters or checkouts, or requirements, ``"keras==3.14.*"``.
     ``threshold`` is the smallest difference that counts as faster or slower: ``"5%"``, or a share from 0.03 on.
     """
     sides = {"base": str(base), "head": str(head)}
-    return _measured(Versions, VERSUS, options, scenarios, backends=backends, devices=devices, **sides)
+    return _measured(Versions, "versus", options, scenarios, backends=backends, devices=devices, **sides)
 
 
 @_described
@@ -134,21 +174,28 @@ def bisect(
     """
     from kerasbench.modes.versus import plan  # late: to read results needs nothing that measures
 
-    if any(options.get(name) for name in ("hosts", "cluster")):
-        raise UsageError("bisect measures on this machine alone: leave out hosts and cluster")
-
     def compare(base: str, head: str) -> tuple[Findings, Path]:
         pair = {"base": base, "head": head}
-        measured = _measured(Versions, VERSUS, options, scenarios, backends=backends, devices=devices, **pair)
+        measured = _measured(Versions, "versus", options, scenarios, backends=backends, devices=devices, **pair)
         assert isinstance(measured, Versions) and measured.files is not None
         return measured.files.findings, measured.files.tables
 
     ends = [str(version) for version in ([versions] if isinstance(versions, str | Path) else versions)]
     names = live.named(scenarios)
-    asked = commands.settings(VERSUS, options, scenarios=names, backends=backends, devices=devices)
-    assert isinstance(asked, VersusSettings)
+    asked = settings("bisect", BisectSettings, options, scenarios=names, backends=backends, devices=devices)
     listed = plan.candidates(ends, asked)
     return Bisected(plan.search(listed, compare, say), listed)
+
+
+class Fastest(Results):
+    """The run of a race. It prints the answer first, and has all else that results have."""
+
+    mode = "fastest"
+
+    @property
+    def races(self) -> list[Race]:
+        """How the candidates of each workload came out."""
+        return races(self.findings)
 
 
 @_described
@@ -159,20 +206,57 @@ def fastest(
     *,
     data: Rows = "synthetic",
     **options: Unpack[keywords.FastestKeywords],
-) -> Fastest | Machines:
+) -> Fastest:
     """Race settings against each other, as the command ``fastest`` does: which runs this model fastest here?
 
     ``scenarios`` are names and files, or one Keras model object, as for ``run``, which raises the same.
     """
-    return _measured(Fastest, FASTEST, options, scenarios, data, backends=backends, devices=devices)
+    return _measured(Fastest, "fastest", options, scenarios, data, backends=backends, devices=devices)
+
+
+class Soaked(Results):
+    """The run of a soak. It prints the answer first, and has all else that results have."""
+
+    mode = "soak"
+
+    @property
+    def soaks(self) -> list[Soak]:
+        """How the memory and the time of each case went on."""
+        return soaks(self.findings)
 
 
 @_described
 def soak(
     scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[keywords.SoakKeywords]
-) -> Soaked | Machines:
+) -> Soaked:
     """Run models for ``minutes``: does memory grow, do steps become slower? All else, errors too, is as for ``run``."""
-    return _measured(Soaked, SOAK, options, scenarios, backends=backends, devices=devices)
+    return _measured(Soaked, "soak", options, scenarios, backends=backends, devices=devices)
+
+
+def on_machines(
+    command: str,
+    scenarios: Places | live.Model = (),
+    *,
+    hosts: Words = (),
+    cluster: str = "",
+    insecure: bool = False,
+    **options: object,
+) -> Machines:
+    """Have other machines measure, as a command with ``--hosts`` or ``--cluster`` does, and return the results of each.
+
+    All else is as for the function of the command's name, by keyword:
+    ``on_machines("versus", base="old", head="new", hosts=["m1", "me@box"])``.
+    """
+    if command not in modes.COMMANDS:
+        raise unknown("command", command, modes.COMMANDS)
+    if not (hosts or cluster):
+        raise UsageError("on_machines takes hosts, such as ['m1.local'], or the address of a cluster")
+    names = {argument.name for argument in command_of(command).arguments}
+    arguments = {name: str(value) for name, value in options.items() if name in names}
+    others = {name: value for name, value in options.items() if name not in arguments}
+    others |= {"hosts": hosts, "cluster": cluster, "insecure": insecure}
+    with _settings(command, others, scenarios, others.pop("data", "synthetic"), **arguments) as whole:
+        return measure_on_machines(command, whole)
 
 
 def _measured(
@@ -182,49 +266,53 @@ def _measured(
     scenarios: Places | live.Model,
     rows: Rows | None = None,
     **arguments: object,
-) -> Kind | Machines:
-    """Measure names and files, or where there may be rows, one live model; raise ResultsError if nothing was saved."""
-    if rows is None and live.is_model(scenarios):
-        remedy = "save it, model.save('mine.keras'), and name the file here"
-        raise UsageError(f"only run() and fastest() take a model object: {remedy}")
-    asked = commands.settings(command, options, **arguments)
-    with live.with_live_model(asked, scenarios, asked.data if rows is None else rows) as whole:
+) -> Kind:
+    """Measure here; raise ResultsError if nothing was saved."""
+    if any(options.get(name) for name in ("hosts", "cluster")):
+        raise UsageError(f"{command} measures on this machine: on_machines({command!r}, hosts=...) does so on others")
+    with _settings(command, options, scenarios, rows, **arguments) as whole:
         results = measure(command, whole)
     if results.files is not None and results.files.unsaved:
         raise ResultsError(results.files.unsaved)
-    assert isinstance(results, kind | Machines)
+    assert isinstance(results, kind)
     return results
+
+
+@contextmanager
+def _settings(
+    command: str, options: Mapping[str, object], scenarios: object, rows: object, **arguments: object
+) -> Iterator[Settings]:
+    """Yield the settings of names and files, or of a live model with its rows."""
+    declared = command_of(command)
+    if live.is_model(scenarios) and not declared.takes_model:
+        remedy = "save it, model.save('mine.keras'), and name the file here"
+        raise UsageError(f"only run() and fastest() take a model object: {remedy}")
+    asked = settings(command, declared.settings, options, **arguments)
+    with live.with_live_model(asked, scenarios, rows if declared.takes_model else asked.data) as whole:
+        yield whole
 
 
 def measure(command: str, asked: Settings) -> Results:
     """Measure what is asked for, and return it, also where its files could not be saved (``files.unsaved``)."""
-    from kerasbench.processes.group import MARK  # late: to read results needs nothing that measures
-
-    if MARK in os.environ:
-        raise UsageError("a script or scenario that is being measured calls kerasbench itself: leave that call out")
-    if command not in (RUN, VERSUS) and not asked.scenarios:  # for these two that means a whole suite
-        raise UsageError(f"{command} needs a scenario: a name or a file")
-    if asked.insecure and not asked.cluster:
-        raise UsageError("--insecure is for --cluster")
-    if asked.hosts or asked.cluster:
-        return _measure_on_machines(command, asked)
     from kerasbench.pages.files import save_report  # late: to read results needs nothing that measures
     from kerasbench.report.progress import ConsoleProgress, to_stderr
     from kerasbench.runs.run import measured
 
+    _require_possible(command, asked)
     progress = ConsoleProgress(to_stderr(), known.sentences)
     config, chosen = known.configured(command, asked, progress)
     with measured(config, Path(asked.results), chosen, known.planner, progress, asked.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
-    return kind_of(finished.record)([finished.record], files, chosen.to_name_again())
+    return Results.of(finished.record, files, chosen.to_name_again())
 
 
-def _measure_on_machines(command: str, asked: Settings) -> Machines:
+def measure_on_machines(command: str, asked: Settings) -> Machines:
     from kerasbench import machines
     from kerasbench.host.awake import kept_awake
     from kerasbench.pages.files import save_report
     from kerasbench.report.progress import MachinesProgress, to_stderr
 
+    _require_possible(command, asked)
     with kept_awake(), MachinesProgress(to_stderr()) as progress:
         remotes = machines.ask(command, asked, progress)
     failed = {remote.host: remote.cause for remote in remotes if remote.cause}
@@ -238,7 +326,18 @@ def _measure_on_machines(command: str, asked: Settings) -> Machines:
     unfinished = [remote for remote in remotes if remote.unfinished]
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
     files = {host: kept.data for host, kept in stores.items()}
-    return Machines([], None, (), asked, files, failed, [remote.host for remote in unfinished], interpreters, briefs)
+    return Machines(asked, files, failed, [remote.host for remote in unfinished], interpreters, briefs)
+
+
+def _require_possible(command: str, asked: Settings) -> None:
+    from kerasbench.processes.group import MARK  # late: to read results needs nothing that measures
+
+    if MARK in os.environ:
+        raise UsageError("a script or scenario that is being measured calls kerasbench itself: leave that call out")
+    if "scenarios" not in asked.takes and not asked.scenarios:  # for others that means a whole suite
+        raise UsageError(f"{command} needs a scenario: a name or a file")
+    if asked.insecure and not asked.cluster:
+        raise UsageError("--insecure is for --cluster")
 
 
 def load(*places: Place) -> Results:
@@ -280,8 +379,5 @@ def history(*places: Place) -> list[series.Series]:
 def compare(old: Results | Place, new: Results | Place) -> Compared:
     """Compare two sets of results of one machine each, loaded or by their place, case by case; raise as ``load``."""
     sides = [side if isinstance(side, Results) else load(side) for side in (old, new)]
-    for side in sides:
-        if isinstance(side, Machines):
-            raise side._refusal
     names = [name if isinstance(side, Results) else str(side) for side, name in ((old, "old"), (new, "new"))]
     return Compared(comparisons.compare(sides[0].records, sides[1].records), *names)

@@ -1,11 +1,11 @@
-"""What the functions of ``api.py`` return: an answer in a few lines, or in a notebook; tables; a chart; plain data."""
+"""What the functions return: an answer in a few lines, or in a notebook; tables; a chart; plain data."""
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kerasbench.analysis import table
 from kerasbench.analysis.compare import Change, RunComparison
@@ -13,13 +13,8 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
 from kerasbench.modes import known
-from kerasbench.modes.explain.breakdown import StepBreakdown, explained
-from kerasbench.modes.fastest.race import Race
-from kerasbench.modes.fastest.tell import races
-from kerasbench.modes.soak.trend import Soak, soaks
-from kerasbench.modes.versus import bisect, pairs, search
+from kerasbench.modes.versus import bisect, search
 from kerasbench.modes.versus import tell as of_versions
-from kerasbench.names import EXPLAIN, FASTEST, SOAK, VERSUS
 from kerasbench.pages import data, html, page, several
 from kerasbench.pages.files import SavedReport
 from kerasbench.report import markdown, svg
@@ -80,9 +75,16 @@ class Results(Tabled):
     """The runs of one machine; a row for each case and metric, with the CSV's columns."""
 
     columns = table.NAMES
+    mode: ClassVar[str] = ""  # whose runs are results of this type; empty: those of all others
     records: list[Run]  # everything that was measured
     files: SavedReport | None = None  # those of a run that has just been measured
     python: Sequence[str] = ()  # its interpreters, as --python takes them, that no file names
+
+    @staticmethod
+    def of(record: Run, files: SavedReport | None = None, python: Sequence[str] = ()) -> "Results":
+        """Return the results of a run, in the type of its mode."""
+        kinds = {kind.mode: kind for kind in Results.__subclasses__()}
+        return kinds.get(record.config.mode, Results)([record], files, python)
 
     @property
     def summary(self) -> Summary:
@@ -113,53 +115,6 @@ class Results(Tabled):
 
     def _rows(self) -> Iterable[Iterable[object]]:
         return map(dataclasses.astuple, table.observations([self.summary]))
-
-
-class Explained(Results):
-    """The run of an explanation. It prints as the explanation, and has all else that results have."""
-
-    @property
-    def breakdowns(self) -> list[StepBreakdown]:
-        """Where the time of each case's epoch goes, and what would shorten it, as estimates; empty if all failed."""
-        return explained(self.findings)
-
-
-class Fastest(Results):
-    """The run of a race. It prints the answer first, and has all else that results have."""
-
-    @property
-    def races(self) -> list[Race]:
-        """How the candidates of each workload came out."""
-        return races(self.findings)
-
-
-class Soaked(Results):
-    """The run of a soak. It prints the answer first, and has all else that results have."""
-
-    @property
-    def soaks(self) -> list[Soak]:
-        """How the memory and the time of each case went on."""
-        return soaks(self.findings)
-
-
-class Versions(Results):
-    """The run of a comparison of versions; a row for each result that base and head have, with ratio and verdict."""
-
-    columns = of_versions.COLUMNS
-
-    @property
-    def versus(self) -> list[pairs.Versus]:
-        """Every result of base and head with its ratio and verdict, for each pair of labels."""
-        return pairs.versions(self.findings)
-
-    @property
-    def regressions(self) -> list[str]:
-        """What is clearly worse, or fails with the head alone; raises Undecided where everything is undecided."""
-        pairs.require_decided(self.versus)
-        return [line for compared in self.versus for line in of_versions.worse(compared)]
-
-    def _rows(self) -> Iterable[Iterable[object]]:
-        return (row for compared in self.versus for row in of_versions.rows(compared))
 
 
 @dataclass(frozen=True, repr=False)
@@ -227,11 +182,11 @@ class Bisected(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Machines(Results):
-    """The runs of several machines, each by its name: ``machines["m1.local"]`` has all that those of one have."""
+class Machines(Shown):
+    """The runs of several machines, each by its name: ``machines["m1.local"]`` are its results."""
 
-    asked: Settings = field(default_factory=Settings)
-    data: Mapping[str, Path] = field(default_factory=dict)  # of each machine from which records came
+    settings: Settings
+    data: Mapping[str, Path]  # the file of each machine from which records came
     failed: Mapping[str, str] = field(default_factory=dict)  # the machines that were not done, and why
     interrupted: Sequence[str] = ()  # those of them with which --resume goes on
     interpreters: Sequence[str] = ()  # what --python takes for that
@@ -242,24 +197,7 @@ class Machines(Results):
         if name not in self.data:
             why = self.failed.get(name, f"there are results of {', '.join(self.data) or 'no machine'}")
             raise UsageError(f"no results of {name}: {why}")
-        record = load(self.data[name])
-        return kind_of(record)([record])
-
-    @property
-    def _refusal(self) -> UsageError:
-        if not self.data:
-            reasons = "; ".join(f"{name}: {why}" for name, why in self.failed.items())
-            return UsageError(f"there are no results of any machine: {reasons}")
-        return UsageError(f"these are results of several machines: take one of them, [{next(iter(self.data))!r}]")
-
-    @property
-    def findings(self) -> Findings:
-        """Of no machine: raises UsageError."""
-        raise self._refusal
-
-    def __getattr__(self, name: str) -> NoReturn:
-        """Refuse what the results of one machine have, such as ``breakdowns``."""
-        raise AttributeError(name if name.startswith("_") else str(self._refusal))
+        return Results.of(load(self.data[name]))
 
     @property
     def page(self) -> Page:
@@ -268,9 +206,6 @@ class Machines(Results):
     def __repr__(self) -> str:
         return html.text([line for part in self.page.sections[:1] for line in part.lines if isinstance(line, str)])
 
-
-KINDS: dict[str, type[Results]] = {EXPLAIN: Explained, VERSUS: Versions, FASTEST: Fastest, SOAK: Soaked}
-
-
-def kind_of(record: Run) -> type[Results]:
-    return KINDS.get(record.config.mode, Results)
+    def to_data(self) -> PlainRow:
+        """Return those of each machine, by its name."""
+        return {name: self[name].to_data() for name in self.data}

@@ -6,16 +6,21 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerasbench.commands import options_of, settings
+from kerasbench.cli.preparing import DoctorSettings, EnvironmentSettings
 from kerasbench.errors import UsageError
+from kerasbench.modes import COMMANDS
+from kerasbench.modes.command import command as declared
+from kerasbench.modes.command import options_of, settings
 from kerasbench.modes.run import RunSettings
-from kerasbench.names import MEASURING
-from kerasbench.settings import words
+from kerasbench.plan.parse import words
+from kerasbench.settings import Settings
+
+KINDS = [*(declared(name).settings for name in COMMANDS), DoctorSettings, EnvironmentSettings]
 
 
-@pytest.mark.parametrize("command", [*MEASURING, "doctor", "create"])
-def test_every_default_is_said(command: str) -> None:
-    for name, option in options_of(command).items():
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_default_is_said(kind: type[Settings]) -> None:
+    for name, option in options_of(kind).items():
         assert option.default in (None, "", False) or "default" in option.help.lower(), name
 
 
@@ -35,19 +40,19 @@ def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_on
 def test_an_empty_word_is_no_choice_of_all() -> None:
     for given in ("", ["", " "], ","):
         with pytest.raises(UsageError, match="--scenario is empty"):
-            settings("run", {"scenarios": given})
+            settings("run", RunSettings, {"scenarios": given})
     with pytest.raises(UsageError, match="--budget is empty"):
-        settings("run", {"budget": ""})
-    assert settings("run", {"scenarios": [], "backends": ()}) == RunSettings()
+        settings("run", RunSettings, {"budget": ""})
+    assert settings("run", RunSettings, {"scenarios": [], "backends": ()}) == RunSettings()
 
 
 def test_what_python_gives_is_of_the_type_of_its_option() -> None:
     whole, real = np.int64(3), np.float32(2.5)
     given = {"rounds": whole, "budget": real, "backends": {"jax": 1}.keys(), "threads": np.array([1, 2])}
-    meant = settings("run", given)
+    meant = settings("run", RunSettings, given)
     assert (meant.rounds, meant.budget, meant.backends, meant.choices) == (3, 2.5, ["jax"], {"threads": ["1", "2"]})
     assert type(meant.rounds) is int
-    assert settings("run", {"backends": (name for name in ("jax", "torch"))}).backends == ["jax", "torch"]
+    assert settings("run", RunSettings, {"backends": (name for name in ("jax", "torch"))}).backends == ["jax", "torch"]
 
 
 @pytest.mark.parametrize(
@@ -63,4 +68,4 @@ def test_what_python_gives_is_of_the_type_of_its_option() -> None:
 )
 def test_what_is_of_another_type_is_refused_in_words(command: str, given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=re.escape(complaint)):
-        settings(command, given)
+        settings(command, declared(command).settings, given)

@@ -1,4 +1,4 @@
-"""The keywords of ``api.py``. Made by ``python docs/tools/keywords.py > kerasbench/keywords.py``: do not edit."""
+"""Keywords of the functions. Made by ``python docs/tools/keywords.py > kerasbench/api/keywords.py``: do not edit."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -43,13 +43,7 @@ class TablesKeywords(TypedDict, total=False):
     unrolled_steps: Numbers
 
 
-class MachinesKeywords(TypedDict, total=False):
-    hosts: Words
-    cluster: str
-    insecure: bool
-
-
-class RunKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
+class RunKeywords(SharedKeywords, TablesKeywords, total=False):
     suite: str
     protocol: str
     native: bool
@@ -60,20 +54,20 @@ class RunKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False)
     control: bool
 
 
-class SweepKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
+class SweepKeywords(SharedKeywords, TablesKeywords, total=False):
     data: str
     runtime: Words
     control: bool
 
 
-class ExplainKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
+class ExplainKeywords(SharedKeywords, TablesKeywords, total=False):
     without_causes: bool
     data: str
     batch_size: int | None
     control: bool
 
 
-class VersusKeywords(SharedKeywords, TablesKeywords, MachinesKeywords, total=False):
+class VersusKeywords(SharedKeywords, TablesKeywords, total=False):
     data: str
     batch_size: int | None
     threshold: str | float
@@ -85,7 +79,7 @@ class BisectKeywords(SharedKeywords, TablesKeywords, total=False):
     threshold: str | float
 
 
-class FastestKeywords(SharedKeywords, MachinesKeywords, total=False):
+class FastestKeywords(SharedKeywords, total=False):
     rounds: int | None
     budget: str | float | None
     purpose: str
