@@ -23,7 +23,7 @@ FOLDERS = {
     # What a child runs in a trial, and what a scenario file imports there.
     "worker": "__main__ serve trial resolve source saved configs build train movement parts predict clock usage pipe "
     "checks failure script",
-    "runners": "__init__ keras weights layers feed inputs streams batches",
+    "runners": "__init__ trainer keras weights layers feed inputs streams batches",
     "backends": "__init__",
     "variants": "__init__",
     # What is asked of a child, with the defaults of its protocol, and what it answers.

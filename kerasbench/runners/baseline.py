@@ -10,15 +10,15 @@ from typing import Any
 
 from kerasbench.native import Baseline, Start
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.runners import Call, Hooks, Logs, PreparedModel
+from kerasbench.runners import Call, Hooks, Logs
 from kerasbench.runners.feed import Fed, Rows
 from kerasbench.runners.inputs import dtype_name, is_nested
-from kerasbench.runners.keras import WithKeras
 from kerasbench.runners.layers import random_layers
+from kerasbench.runners.trainer import PreparedModel, Trainer
 from kerasbench.scenario import ScenarioError, baseline_file, execute, require_unchanged
 
 
-class BaselineRunner(WithKeras):
+class BaselineRunner(Trainer):
     """The baseline begins with the weights of the Keras model, which then is gone. Its loop runs its own steps."""
 
     model: Baseline
@@ -27,6 +27,7 @@ class BaselineRunner(WithKeras):
     def take_model(self, prepared: PreparedModel) -> None:
         self.scenario, self.feed = prepared.scenario, prepared.feed
         feed, model = prepared.feed, prepared.model
+        self.new_tokens = 0 if self.scenario.generate else self.scenario.new_tokens
         file, rows, device = Path(self.request.file), feed.train, self.request.device
         if is_nested(rows.x) or is_nested(rows.y) or rows.y is None or rows.weights is not None:
             raise _unsupported("a native baseline takes one array for x and one for y")

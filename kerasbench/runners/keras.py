@@ -1,7 +1,6 @@
-"""A Keras model, trained by `fit`, and what else a process that has Keras can do."""
+"""A Keras model, trained by `fit`."""
 
 import math
-import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterable
@@ -12,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from kerasbench import private
-from kerasbench.protocol.measurement import Resolved
-from kerasbench.runners import Bare, Call, Hooks, Logs, Phase, PreparedModel, Runner
+from kerasbench.protocol.columns import CPU
+from kerasbench.runners import Bare, Call, Hooks, Logs
 from kerasbench.runners.batches import made_once, shuffled
 from kerasbench.runners.feed import Fed, Feed, Rows
-from kerasbench.runners.inputs import dtype_name, leaves, mapped
-from kerasbench.runners.weights import make_weights, remember_origins
+from kerasbench.runners.inputs import leaves, mapped
+from kerasbench.runners.trainer import PreparedModel, Trainer
+from kerasbench.runners.weights import make_weights
 from kerasbench.scenario import ScenarioError
 
 NO_LOSS = "No loss to compute"  # Keras of a model that was compiled without one
@@ -28,9 +28,6 @@ NOT_EVALUATED = (
 OVERRIDES = ("train_step", "test_step", "compute_loss")
 HOOKS = ("on_epoch_begin", "on_train_batch_begin", "on_train_end")
 
-# Small, because it lies in the memory of the process that is measured: 256 KiB, and as much for a product. Many are in
-# the queue before one is waited for: waiting for each would leave a card idle most of the time.
-BUSY_SIDE, BUSY_PRODUCTS = 256, 32
 PEAK_PRODUCT_S = 0.05  # long enough for the clock and for every core
 PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)  # the largest takes 4 GiB in float32
 PEAK_REPEATS = 5
@@ -40,7 +37,6 @@ COPIED_NUMBERS = 1 << 28  # of weights, which a trial keeps a second time: a GiB
 FITTED_STEPS = 16  # of a model that is built again and again: what stays of one hardly depends on its steps
 ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
 
-SUBNORMAL = 1e-39  # a number of float32 that is too small for its usual form: processors need many times as long
 MOMENTUM, VELOCITY = "_momentum", "_velocity"  # how Keras calls first and second moments
 VANISHING = 1e-20  # of a first moment: no gradient has reached it for some 400 steps
 
@@ -50,77 +46,6 @@ def queued_batches(dataset: Any) -> int:
     workers = getattr(dataset, "workers", 0)
     has_queue = workers > 1 or (workers > 0 and dataset.use_multiprocessing)  # as Keras decides it
     return dataset.max_queue_size + workers if has_queue else 0
-
-
-class WithKeras(Runner):
-    keras: Any
-    jit: bool
-
-    def load(self, phase: Phase) -> None:
-        with phase("keras"):  # apart: another Keras does not change how long the backend takes
-            import keras
-
-            remember_origins()
-        self.keras, self.to_numpy = keras, keras.ops.convert_to_numpy
-
-    def wake(self) -> None:
-        self.to_numpy(self.keras.ops.sum(self.keras.ops.ones((2, 2))))
-
-    def build_again(self, clears: bool, fits: bool = False) -> None:
-        """Build the scenario's model as a user would, and train it for a short epoch where it is to be."""
-        if clears:
-            self.keras.backend.clear_session()
-        model = self.scenario.build(self.feed.workload)
-        make_weights(model, self.feed)
-        if fits:
-            model.fit(**self._arguments(self.feed.train[: FITTED_STEPS * self.feed.batch]), verbose=0)
-
-    def _arguments(self, rows: Rows) -> dict[str, Any]:
-        """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
-        batch, feed = self.feed.batch, self.feed.workload.feed
-        if feed is not None:
-            dataset = feed(rows.x, rows.y, batch)
-            self.queued_batches = queued_batches(dataset)
-            return {"x": dataset}
-        weights = {} if rows.weights is None else {"sample_weight": rows.weights}
-        targets = {} if rows.y is None else {"y": rows.y}
-        return {"x": mapped(_fed, rows.x), **targets, "batch_size": batch, **weights}
-
-    def keep_busy(self, ns: int) -> None:
-        ops = self.keras.ops
-        product = ops.full((BUSY_SIDE, BUSY_SIDE), 1 / BUSY_SIDE)  # its square is itself, so that it stays finite
-        until_ns = time.perf_counter_ns() + ns
-        while time.perf_counter_ns() < until_ns:
-            for _ in range(BUSY_PRODUCTS):
-                product = ops.matmul(product, product)
-            self.to_numpy(product[0, 0])  # waits for them
-
-    @property
-    def fed_batches(self) -> bool:
-        """Whether `fit` got batches that were made once, in place of arrays."""
-        return getattr(self.model, "fed_batches", False)
-
-    def resolved(self) -> Resolved:
-        keras = self.keras
-        half = keras.ops.convert_to_tensor(np.full(8, SUBNORMAL, "float32")) * 0.5
-        # Where none of its inputs is an image, a Flatten has one that says nothing.
-        ordered = [layer for layer in self.layers if not isinstance(layer, keras.layers.Flatten)]
-        formats = sorted({str(layer.data_format) for layer in ordered if hasattr(layer, "data_format")})
-        versions = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
-        return Resolved(
-            jit=self.jit,
-            dtype_policy=keras.config.dtype_policy().name,
-            compute_dtypes=sorted(self.compute_dtypes),
-            weight_dtypes=sorted({dtype_name(array) for array in self.arrays()[0]}),
-            fp32=self.backend.fp32(),
-            image_data_format=" and ".join(formats or [keras.config.image_data_format()]),
-            threads=self.backend.threads(),
-            versions=versions | self.backend.versions(),
-            steps_per_execution=self.steps_per_execution,
-            unrolled_steps=getattr(self.model, "unrolled_steps_per_execution", 1),
-            batches_once=self.fed_batches,
-            subnormals="kept" if np.any(self.to_numpy(half)) else "flushed",
-        )
 
 
 def _fed(array: Any) -> Any:
@@ -150,7 +75,7 @@ def _count(model: Any) -> int:
     return sum(math.prod(weight.shape) for weight in model.weights)
 
 
-class KerasRunner(WithKeras):
+class KerasRunner(Trainer):
     origin: list[Any] | None = None  # a script's weights before any step; None: it is no script, or they are too large
     given: Feed  # as it was before a choice has changed it
 
@@ -169,7 +94,7 @@ class KerasRunner(WithKeras):
             name for name, method in methods.items() if method and not method.__module__.startswith("keras.")
         ]
         generate, callbacks = self.scenario.generate, self.scenario.callbacks
-        self.generate = generate and partial(generate, model)
+        self.new_tokens, self.generate = self.scenario.new_tokens, generate and partial(generate, model)
         self.predict_on_batch = model.predict_on_batch
         self.callbacks = callbacks(Path(tempfile.mkdtemp())) if callbacks else []
 
@@ -183,6 +108,26 @@ class KerasRunner(WithKeras):
                 slot.assign(np.zeros(slot.shape, slot.dtype))
         self.model.train_function = None
         return True
+
+    def build_again(self, clears: bool, fits: bool = False) -> None:
+        """Build the scenario's model as a user would, and train it for a short epoch where it is to be."""
+        if clears:
+            self.keras.backend.clear_session()
+        model = self.scenario.build(self.feed.workload)
+        make_weights(model, self.feed)
+        if fits:
+            model.fit(**self._arguments(self.feed.train[: FITTED_STEPS * self.feed.batch]), verbose=0)
+
+    def _arguments(self, rows: Rows) -> dict[str, Any]:
+        """Return what `fit` and `evaluate` take for these rows: arrays and a batch size, or the workload's pipeline."""
+        batch, feed = self.feed.batch, self.feed.workload.feed
+        if feed is not None:
+            dataset = feed(rows.x, rows.y, batch)
+            self.queued_batches = queued_batches(dataset)
+            return {"x": dataset}
+        weights = {} if rows.weights is None else {"sample_weight": rows.weights}
+        targets = {} if rows.y is None else {"y": rows.y}
+        return {"x": mapped(_fed, rows.x), **targets, "batch_size": batch, **weights}
 
     def fit(
         self, rows: Fed, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
@@ -329,9 +274,13 @@ class KerasRunner(WithKeras):
         return None if iterations is None else int(self.to_numpy(iterations))
 
     def vanishing(self) -> float | None:
-        """A weight of a unit that no longer reacts has the gradient zero. Its first moment, in float32, becomes a tenth
+        """None, too, where the device or the backend has taken such numbers for zero all along.
+
+        A weight of a unit that no longer reacts has the gradient zero. Its first moment, in float32, becomes a tenth
         smaller with each step: below 1e-20 after about 400, and where such numbers are kept subnormal after about 800.
         """
+        if not (self.backend.flush_subnormals and self.request.device.platform == CPU):
+            return None
         of_path = {moment.path: moment for moment in self._slots if moment.dtype == "float32"}
         gone = total = 0
         for path in [path for path in of_path if path.endswith(MOMENTUM)]:

@@ -11,16 +11,13 @@ from collections.abc import Mapping
 from functools import partial
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Compiler, Exported, Proof, Resolved
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.runners import Call, Runner
+from kerasbench.runners import Call, Predictor
 from kerasbench.runners.inputs import first, leaves, mapped
-from kerasbench.scenario import Scenario
 
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed  # which imports NumPy
@@ -36,10 +33,12 @@ def version(package: str) -> str:
     return metadata.version(package)
 
 
-class Runtime(Runner):
-    """Loads a file for each size of batch. The exporting child calls ``export`` alone, the measuring one all others."""
+class Runtime(Predictor):
+    """Loads a file for each size of batch. The exporting child calls ``export`` alone, the measuring one all others.
 
-    trains = False
+    ``backend`` is the one that has exported, of which a child without it can ask nothing.
+    """
+
     name: ClassVar[str]
     said: ClassVar[str]  # what sentences call it
     package: ClassVar[str]  # that the measuring child imports
@@ -49,21 +48,19 @@ class Runtime(Runner):
     bare: ClassVar[bool] = False  # the measuring child has no backend, and an interpreter of its own if one is named
     lines: ClassVar[tuple[str, ...]]  # of Python, which export ``model`` for a batch ``x``, load it and call it
 
-    # Set before ``build``.
-    folder: Path
-    exported: Exported
-    asked_threads: int
-
     programs: Mapping[int, Call]  # by the size of a batch, of inputs that ``place`` has returned
+
+    def __init__(self, backend: Backend, exported: Exported, feed: "Feed", new_tokens: int, threads: int) -> None:
+        import numpy as np
+
+        self.backend, self.exported, self.feed = backend, exported, feed
+        self.new_tokens, self.asked_threads = new_tokens, threads
+        self.parameters = exported.parameters
+        self.place, self.to_numpy, self.predict_on_batch = partial(mapped, self.put), np.asarray, self.on_arrays
 
     @staticmethod
     def prepare(folder: Path) -> None:
         """In both children, before anything is imported; the folder is its own."""
-
-    @classmethod
-    def host(cls, backend: str) -> Backend:
-        """Return what sets threads and reads memory in the measuring child."""
-        return backends.get(backend)
 
     @staticmethod
     @abstractmethod
@@ -78,15 +75,9 @@ class Runtime(Runner):
     def put(self, array: Any) -> Any:
         """Return an array of NumPy as the runtime takes it."""
 
-    def build(self, scenario: Scenario, feed: "Feed") -> None:
-        import numpy as np
-
-        self.scenario, self.feed = scenario, feed
-        self.model, self.parameters = None, self.exported.parameters
-        self.place, self.to_numpy = partial(mapped, self.put), np.asarray
-        self.programs = {size: self.open(self.folder / str(size) / self.file) for size in self.exported.batches}
+    def load(self, folder: Path) -> None:
+        self.programs = {size: self.open(folder / str(size) / self.file) for size in self.exported.batches}
         self.compute_dtypes = {*self.computes_in()}
-        self.predict_on_batch = self.on_arrays
 
     def on_arrays(self, x: Any) -> Any:
         return mapped(self.to_numpy, self.forward(self.place(x)))
@@ -118,9 +109,6 @@ class Runtime(Runner):
     def wait(self) -> None:
         """Do nothing: a call returns when it is done."""
 
-    def arrays(self) -> tuple[list[Any], list[Any]]:
-        return [], []
-
     def proof(self, x: Any) -> Proof:
         return Proof(["cpu:0"], [], ["cpu:0"], ["cpu:0"])
 
@@ -142,7 +130,7 @@ class Runtime(Runner):
         """Tell whether subnormal numbers are taken for zero."""
         import numpy as np
 
-        from kerasbench.runners.keras import SUBNORMAL
+        from kerasbench.runners.trainer import SUBNORMAL
 
         return not np.any(self.to_numpy(self.put(np.full(8, SUBNORMAL, np.float32)) * 0.5))
 
@@ -183,28 +171,10 @@ def export_by_keras(model: Any, x: Any, file: Path, kind: str) -> str:
     return f"Keras {keras.__version__}"
 
 
-class NoBackend:
-    """What is left of a backend where there is none."""
-
-    flush_subnormals = None
-    set_threads = None
-
-    def configure(self, device: Device) -> None: ...
-    def on_device(self, arrays: Any) -> Any:
-        return arrays
-
-    def device_bytes(self, device: Device, peak: bool) -> int | None:
-        return None
-
-
 class Bare(Runtime):
     """Needs NumPy and its own package alone. It takes and returns arrays of NumPy."""
 
     bare = True
-
-    @classmethod
-    def host(cls, backend: str) -> Backend:
-        return cast("Backend", NoBackend())
 
     def put(self, array: Any) -> Any:
         return array

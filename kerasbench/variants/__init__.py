@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import APART, Column, Options, Value
-from kerasbench.runners import Runner
+from kerasbench.runners import Predictor
 from kerasbench.variants import causes
 from kerasbench.variants.causes.cause import Cause
 from kerasbench.variants.variant import Variant
@@ -59,7 +59,7 @@ def without(column: Column) -> Column:
     return column.with_options(control=None, **dict.fromkeys(added))
 
 
-def runner(options: Options) -> type[Runner]:
+def runner(options: Options) -> type[Predictor]:
     from kerasbench.runners.keras import KerasRunner
 
     others = (variant.runner(value) for variant, value in chosen(options) if variant.replaces or variant.exports)

@@ -1,6 +1,6 @@
 """``--native``: the scenario's native baseline, in the backend's own framework, without Keras."""
 
-from kerasbench.runners import Runner
+from kerasbench.runners import Predictor
 from kerasbench.variants.variant import Beside, CaseFacts, Refusal, Variant
 
 
@@ -25,7 +25,7 @@ class Native(Variant[bool]):
     def said(self, value: bool, backend: str) -> str:
         return "without Keras"
 
-    def runner(self, value: bool) -> type[Runner]:
+    def runner(self, value: bool) -> type[Predictor]:
         from kerasbench.runners.baseline import BaselineRunner
 
         return BaselineRunner

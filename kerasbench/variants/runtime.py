@@ -6,7 +6,7 @@ from typing import ClassVar
 from kerasbench import runtimes
 from kerasbench.protocol.columns import CPU
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.runners import Runner
+from kerasbench.runners import Predictor
 from kerasbench.variants.variant import FIT, CaseFacts, Refusal, Variant, Written
 
 KERAS = "keras"
@@ -50,7 +50,7 @@ class Exports(Variant[str]):
     def interpreter(self, value: str) -> str:
         return value if runtimes.get(value).bare else ""
 
-    def runner(self, value: str) -> type[Runner]:
+    def runner(self, value: str) -> type[Predictor]:
         return runtimes.get(value)
 
     def ran_as(self, value: str, resolved: Resolved, usage: Usage) -> str:

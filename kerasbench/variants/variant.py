@@ -9,7 +9,7 @@ from kerasbench.protocol.columns import Device, Options, Value
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.protocol.requests import Protocol
-from kerasbench.runners import Runner
+from kerasbench.runners import Predictor
 from kerasbench.settings import ADDED, COLUMNS, CROSSED, EXPORTED, WHAT, OptionSpec
 
 if TYPE_CHECKING:
@@ -161,7 +161,7 @@ class Variant(Generic[V]):
         """Return by which name of ``--python`` it is measured, where that is not its backend's."""
         return ""
 
-    def runner(self, value: V) -> type[Runner]:
+    def runner(self, value: V) -> type[Predictor]:
         """Where something else runs in the place of the Keras model: what."""
         raise NotImplementedError
 

@@ -14,10 +14,10 @@ from kerasbench import backends, variants
 from kerasbench.protocol.columns import CPU, Size
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import LookRequest, TrialRequest, too_few_executions
-from kerasbench.runners import PreparedModel, Runner
 from kerasbench.runners.feed import Feed, prepare, prepare_sized
 from kerasbench.runners.keras import KerasRunner, can_predict, count_parameters
 from kerasbench.runners.streams import resized
+from kerasbench.runners.trainer import PreparedModel, Trainer
 from kerasbench.runners.weights import make_weights, share_weights
 from kerasbench.scenario import Scenario, ScenarioError, require_unchanged
 from kerasbench.worker.pipe import Pipe
@@ -107,7 +107,7 @@ def explained(request: TrialRequest | LookRequest) -> Iterator[None]:
         raise
 
 
-def started(kind: type[Runner], request: TrialRequest, pipe: Pipe) -> Runner:
+def started(kind: type[Trainer], request: TrialRequest, pipe: Pipe) -> Trainer:
     """Import the backend and take the device."""
     backend = backends.get(request.backend)
     runner = kind(backend, request)
@@ -115,24 +115,29 @@ def started(kind: type[Runner], request: TrialRequest, pipe: Pipe) -> Runner:
         importlib.import_module(backend.PACKAGE)
     runner.load(pipe.phase)
     with pipe.phase("device"):
-        backend.configure(request.device)
-        if backend.flush_subnormals and request.device.platform == CPU and not request.protocol.lasts:
-            backend.flush_subnormals()  # a long block shows what a long training is like without
-        pipe.peak_device_bytes = lambda: backend.device_bytes(request.device, peak=True)
-        for variant, value in variants.chosen(request.options):
-            variant.apply(value, backend, request.device)
+        take_device(request, pipe)
         runner.wake()
     return runner
 
 
-def built(runner: Runner, request: TrialRequest, pipe: Pipe) -> Runner:
+def take_device(request: TrialRequest, pipe: Pipe) -> None:
+    backend, device = backends.get(request.backend), request.device
+    backend.configure(device)
+    if backend.flush_subnormals and device.platform == CPU and not request.protocol.lasts:
+        backend.flush_subnormals()  # a long block shows what a long training is like without
+    pipe.peak_device_bytes = lambda: backend.device_bytes(device, peak=True)
+    for variant, value in variants.chosen(request.options):
+        variant.apply(value, backend, device)
+
+
+def built(runner: Trainer, request: TrialRequest, pipe: Pipe) -> Trainer:
     """Load the scenario, draw its rows, and build the model."""
     with pipe.phase("scenario"):
         file = Path(request.file)
         require_unchanged(file, request.file_hash, request.model_config)
         resolved = resolve(file, request.model_config)
         scenario = resolved.scenario
-        if request.protocol.needs_training and not (scenario.trains and runner.trains):
+        if request.protocol.needs_training and not scenario.trains:
             cause = f"{request.scenario} is not trained, and training steps were to be measured"
             raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again"))
         workload = scenario.workload(request.workload)
@@ -154,7 +159,7 @@ def built(runner: Runner, request: TrialRequest, pipe: Pipe) -> Runner:
     return runner
 
 
-def untrained(runner: Runner, request: TrialRequest) -> Runner | None:
+def untrained(runner: Trainer, request: TrialRequest) -> Trainer | None:
     """Return one whose model has not been trained; None: it is not compared by one."""
     if not isinstance(runner, KerasRunner):
         return None

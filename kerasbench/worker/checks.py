@@ -13,9 +13,10 @@ from kerasbench import variants
 from kerasbench.protocol.columns import CPU, CUDA, Device, Options, has_glibc
 from kerasbench.protocol.measurement import Proof, Resolved, Usage
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.runners import Runner
+from kerasbench.runners import Predictor
 from kerasbench.runners.inputs import leaves
 from kerasbench.runners.layers import can_be_silenced
+from kerasbench.runners.trainer import Trainer
 from kerasbench.text import format_ranges
 from kerasbench.worker.source import names_of_loss
 
@@ -96,7 +97,7 @@ def check_device(device: Device, proof: Proof) -> None:
         raise TrialFailure(Failure(Code.WRONG_DEVICE, cause, f"--device {CPU}, to measure the CPU"))
 
 
-def require_equal(way: str, outputs: Any, expected: Any, runner: Runner) -> None:
+def require_equal(way: str, outputs: Any, expected: Any, runner: Predictor) -> None:
     """Raise TrialFailure (parity) where one way to predict gives something else than ``predict_on_batch``."""
     bound = rounding(runner)
     for (name, array), (_, tensor) in zip(leaves(expected, "output"), leaves(outputs), strict=True):
@@ -107,7 +108,7 @@ def require_equal(way: str, outputs: Any, expected: Any, runner: Runner) -> None
             raise TrialFailure(Failure(Code.PARITY, cause, remedy))
 
 
-def rounding(runner: Runner) -> float:
+def rounding(runner: Predictor) -> float:
     """Return by what share of the largest two ways to compute the same may differ."""
     return CALLED_FULL if runner.compute_dtypes <= {"float32", "float64"} else CALLED_ROUNDED
 
@@ -126,7 +127,7 @@ def _apart(expected: Any, array: Any) -> tuple[float, float]:
     return apart, max(float(np.max(np.abs(numbers), initial=0.0)), TINY)
 
 
-def sample_outputs(runner: Runner) -> list[list[float]]:
+def sample_outputs(runner: Trainer) -> list[list[float]]:
     """Return numbers of each output of the first batch, untrained; none if it is random, as backends draw their own."""
     feed, bound = runner.feed, rounding(runner)
     if runner.request.device.kind == CPU and bound == CALLED_FULL:
@@ -138,7 +139,7 @@ def sample_outputs(runner: Runner) -> list[list[float]]:
     return [_sample(name, array.reshape(-1)) for name, array in leaves(outputs, "output")]
 
 
-def saturates(runner: Runner, steps: int) -> bool:
+def saturates(runner: Trainer, steps: int) -> bool:
     """Tell whether the loss of these first steps is a cross-entropy of probabilities that clipping changes.
 
     The answer is by what the untrained model predicts: a trained classifier is often sure of its class, and wrong about

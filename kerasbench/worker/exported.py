@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from kerasbench import variants
-from kerasbench.protocol.columns import CPU, processors
+from kerasbench import backends, variants
+from kerasbench.protocol.columns import processors
 from kerasbench.protocol.measurement import Exported
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import STRUCTURE, TrialRequest
@@ -22,8 +22,8 @@ from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.inputs import mapped
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.runtimes import Runtime
-from kerasbench.scenario import Scenario, Workload
-from kerasbench.worker.build import built, started
+from kerasbench.scenario import Workload
+from kerasbench.worker.build import built, started, take_device
 from kerasbench.worker.checks import draws, rounding
 from kerasbench.worker.failure import one_line, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe
@@ -34,6 +34,7 @@ FACTS, ROWS, OUTPUTS = "exported.json", "rows.npz", "outputs-{}.npz"
 # has to do so too, to be on equal terms.
 FREED_BYTES = 31 << 20
 MOST_CHARACTERS = 160  # of a cause
+WORKLOAD = ("name", "train", "batch", "validation", "test", "predict_batch")  # of it, for its scenario may import Keras
 
 
 def export(request: TrialRequest, pipe: Pipe) -> Exported:
@@ -75,7 +76,9 @@ def export(request: TrialRequest, pipe: Pipe) -> Exported:
         *(exporter, _bytes(place), took_s, list(inputs), runner.parameters, known.image_data_format, known.versions),
         compute_dtypes=known.compute_dtypes,
     )
-    (folder / FACTS).write_text(json.dumps([dataclasses.asdict(exported), _numbers(runner.scenario, feed.workload)]))
+    kept = {name: getattr(feed.workload, name) for name in WORKLOAD}
+    tokens = 0 if runner.generate else runner.new_tokens
+    (folder / FACTS).write_text(json.dumps([dataclasses.asdict(exported), kept, tokens]))
     return exported
 
 
@@ -89,13 +92,6 @@ def _reason(error: Exception, folder: Path) -> str:
     text = one_line(error, limit=10_000).replace(f"{folder}/", "")
     said = text.partition("Summary: -- ")[2] or text
     return f"{type(error).__name__}: {said if len(said) <= MOST_CHARACTERS else said[: MOST_CHARACTERS - 1] + '…'}"
-
-
-def _numbers(scenario: Scenario, workload: Workload) -> dict[str, Any]:
-    """What the measuring child has of a scenario: its file may import Keras."""
-    kept = ("name", "train", "batch", "validation", "test", "predict_batch")
-    new_tokens = 0 if scenario.generate else scenario.new_tokens
-    return {"workload": {name: getattr(workload, name) for name in kept}, "new_tokens": new_tokens}
 
 
 def _bytes(folder: Path) -> int:
@@ -120,8 +116,7 @@ def _read(file: Path) -> Any:
 
 def loaded(kind: type[Runtime], request: TrialRequest, pipe: Pipe) -> Runtime:
     """Load what another child has exported. TrialFailure (parity): it predicts something else than the Keras model."""
-    backend, folder = kind.host(request.backend), Path(request.caches)
-    runner = kind(backend, request)
+    backend, folder = backends.get(request.backend), Path(request.caches)
     kind.prepare(folder)
     with pipe.phase("import"):
         if util.find_spec(kind.package) is None:
@@ -130,27 +125,21 @@ def loaded(kind: type[Runtime], request: TrialRequest, pipe: Pipe) -> Runtime:
             raise TrialFailure(Failure(Code.UNAVAILABLE, cause, remedy))
         importlib.import_module(kind.package)
     with pipe.phase("device"):
-        backend.configure(request.device)
-        if backend.flush_subnormals and request.device.platform == CPU:
-            backend.flush_subnormals()
-        runner.asked_threads = variants.pinned(request.options) or processors()
-        for variant, value in variants.chosen(request.options):
-            variant.apply(value, backend, request.device)
+        if not kind.bare:
+            take_device(request, pipe)
     with pipe.phase("data"):
-        facts, numbers = json.loads((folder / FACTS).read_text())
-        runner.folder, runner.exported = folder, Exported(**facts)
-        workload = Workload(**numbers["workload"])
+        facts, workload, new_tokens = json.loads((folder / FACTS).read_text())
         train, test = (Rows(*rows) for rows in _read(folder / ROWS))
-        scenario = Scenario(
-            build=_gone, data=_gone, workloads=(workload,), trains=False, new_tokens=numbers["new_tokens"]
-        )
+        feed = Feed(Workload(**workload), train, train[:0], test)
+        threads = variants.pinned(request.options) or processors()
+        runner = kind(backend, Exported(**facts), feed, new_tokens, threads)
         inputs = {size: train[:size].x for size in runner.exported.batches}
         expected = {size: _read(folder / OUTPUTS.format(size)) for size in inputs}
         freed = bytearray(FREED_BYTES)
         del freed
     with pipe.phase("load"):
         try:
-            runner.build(scenario, Feed(workload, train, train[:0], test))
+            runner.load(folder)
         except Exception as error:
             cause = f"{kind.name} cannot load what {runner.exported.exporter} has made: {_reason(error, folder)}"
             remedy = f"leave {kind.name} out for this model"
@@ -161,7 +150,3 @@ def loaded(kind: type[Runtime], request: TrialRequest, pipe: Pipe) -> Runtime:
         runner.exported = dataclasses.replace(runner.exported, first_ns=time.perf_counter_ns() - start_ns)
         runner.require_same(inputs, expected)
     return runner
-
-
-def _gone(*_: object) -> Any:
-    raise AssertionError("the exporting child has built the model and drawn its rows")

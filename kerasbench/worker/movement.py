@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from kerasbench.protocol.measurement import Movement
-from kerasbench.runners import Runner
+from kerasbench.runners.trainer import Trainer
 
 SAMPLED = 1_024  # numbers of a weight: enough for a root mean square to within a few percent, few enough to be kept
 DIGITS = 4  # that are kept of a distance
@@ -17,7 +17,7 @@ DIGITS = 4  # that are kept of a distance
 class MovementMeter:
     """Keeps a few numbers of each trainable weight, to tell later how far they have moved."""
 
-    def __init__(self, runner: Runner) -> None:
+    def __init__(self, runner: Trainer) -> None:
         self._runner = runner
         self._origin = _sampled(runner)
         self._middle = self._origin
@@ -44,7 +44,7 @@ class MovementMeter:
         )
 
 
-def compared_weights(runner: Runner) -> list[tuple[str, Any]]:
+def compared_weights(runner: Trainer) -> list[tuple[str, Any]]:
     """Return the weights of which it is compared how far they move: matrices, or what there is where there is none.
 
     A bias in front of a batch normalisation has no gradient but rounding errors, and Adam makes full steps of these.
@@ -53,7 +53,7 @@ def compared_weights(runner: Runner) -> list[tuple[str, Any]]:
     return [(path, value) for path, value in weights if len(value.shape) > 1] or weights
 
 
-def _sampled(runner: Runner) -> list[Any]:
+def _sampled(runner: Trainer) -> list[Any]:
     """Return some numbers of each weight. One is read after the other, so that no copy of the model is in memory."""
     samples = []
     for _, value in compared_weights(runner):

@@ -3,13 +3,13 @@
 import dataclasses
 
 from kerasbench.protocol.measurement import Parts, Samples, Slice, Turn
-from kerasbench.runners import Runner
 from kerasbench.runners.feed import Fed
+from kerasbench.runners.trainer import Trainer
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
 from kerasbench.worker.train import ENDLESS, StepWindow
 
 
-def measure_parts(runner: Runner, pace: Pace, ask: Ask) -> Parts | None:
+def measure_parts(runner: Trainer, pace: Pace, ask: Ask) -> Parts | None:
     """Measure a slice of the pace's steps in each way in each turn: a machine which drifts hits them alike."""
     steps, feed = pace.protocol.steps_per_slice or 1, runner.feed
     full_steps = len(feed.train) // feed.batch

@@ -15,7 +15,7 @@ import numpy as np
 from kerasbench.protocol.measurement import Generation, Latency, Samples, Slice, Throughput, Turn, kept_calls
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.stages import COMPILED_CALL, ON_BATCH, OWN, PREDICT_CALL
-from kerasbench.runners import Call, Runner
+from kerasbench.runners import Call, Predictor
 from kerasbench.runners.feed import Feed
 from kerasbench.runners.inputs import POOL_BYTES, leaves, mapped
 from kerasbench.scenario import ScenarioError
@@ -32,7 +32,7 @@ FRESH_TIMES = 1.5
 FRESH_STEP = 1e-3  # by which share floats grow with each, so that none has been there before
 
 
-def pilot(runner: Runner) -> Callable[[], int]:
+def pilot(runner: Predictor) -> Callable[[], int]:
     """Predict a batch, which may compile; return what predicts it once more and returns how long that took, in ns."""
     x, predict = runner.feed.inputs(runner.feed.train[: runner.feed.predict_batch]), runner.predict_on_batch
     predict(x)
@@ -45,7 +45,7 @@ def pilot(runner: Runner) -> Callable[[], int]:
     return again
 
 
-def time_batches(runner: Runner, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS) -> Latency:
+def time_batches(runner: Predictor, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS) -> Latency:
     batch = min(batch, len(runner.feed.train))
     others = partial(_others, runner.feed, batch)
     way = Way(ON_BATCH, runner.predict_on_batch, _rotated(runner.feed, batch), others, batch)
@@ -62,7 +62,7 @@ class Way:
     first_ns: int | None = None  # the first call, which may have compiled; None: not measured
 
 
-def first_call(way: str, runner: Runner, batch: int) -> Way | None:
+def first_call(way: str, runner: Predictor, batch: int) -> Way | None:
     """None: the column has no such way. TrialFailure (parity): it predicts something else than `predict_on_batch`."""
     batch = min(batch, len(runner.feed.train))
     inputs = _rotated(runner.feed, batch)
@@ -128,9 +128,9 @@ def _rotated(feed: Feed, batch: int) -> list[Any]:
 Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]  # tokens, and when there were as many as each count says
 
 
-def time_texts(way: str, runner: Runner, pace: Pace, ask: Ask) -> Generation | None:
+def time_texts(way: str, runner: Predictor, pace: Pace, ask: Ask) -> Generation | None:
     """None: the column has no such way. ScenarioError: samples are no token ids, outputs no logits or no tokens."""
-    feed, most = runner.feed, runner.scenario.new_tokens
+    feed, most = runner.feed, runner.new_tokens
     batch = min(feed.predict_batch, len(feed.train))
     x = feed.inputs(feed.train[:batch])
     if way == OWN:
@@ -145,7 +145,7 @@ def time_texts(way: str, runner: Runner, pace: Pace, ask: Ask) -> Generation | N
     return _time_growth(way, batch, grow, counts, pace, ask)
 
 
-def _by_calls(call: Call, runner: Runner, x: Any) -> Grow:
+def _by_calls(call: Call, runner: Predictor, x: Any) -> Grow:
     """Each new token pushes out the first one, so that nothing is compiled again. It counts once the host knows it."""
     if not isinstance(x, np.ndarray) or x.ndim != 2 or x.dtype.kind not in "iu":
         raise ScenarioError(
@@ -210,7 +210,7 @@ def _time_growth(way: str, batch: int, grow: Grow, counts: list[int], pace: Pace
     return Generation(way, batch, counts, times_ns, tokens[:TEXTS_KEPT].tolist(), slices)
 
 
-def time_passes(runner: Runner, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
+def time_passes(runner: Predictor, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
     """Time `predict` over test samples, or else training samples: at most POOL_BYTES of them or of outputs."""
     feed, batch = runner.feed, runner.feed.predict_batch
     predict = runner.predictor(batch)

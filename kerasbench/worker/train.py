@@ -13,10 +13,11 @@ import numpy as np
 from kerasbench.protocol.measurement import Batch, Learning, Published, Samples
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
-from kerasbench.runners import Hooks, Logs, Runner
+from kerasbench.runners import Hooks, Logs
 from kerasbench.runners.feed import Fed, Rows
 from kerasbench.runners.inputs import describe, is_nested, mapped
 from kerasbench.runners.layers import random_layers
+from kerasbench.runners.trainer import Trainer
 from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker.clock import LEAST_STEPS, Ask, Pace, SliceClock, State, WarmUpClock
 
@@ -40,7 +41,7 @@ def measure_sync_ns(synchronize: Callable[[], None]) -> int:
 class _Window(Hooks):
     """Measure slices inside a `fit`, which waits here for its turns and ends when there are no more."""
 
-    def __init__(self, runner: Runner, clock: SliceClock, pace: Pace, ask: Ask) -> None:
+    def __init__(self, runner: Trainer, clock: SliceClock, pace: Pace, ask: Ask) -> None:
         self._stop = runner.stop
         self._clock = clock
         self._pace = pace
@@ -140,7 +141,7 @@ class StepBegin(Hooks):
 
 
 @contextmanager
-def batch_of_loss(runner: Runner) -> Iterator[list[Batch]]:
+def batch_of_loss(runner: Trainer) -> Iterator[list[Batch]]:
     """Note what the loss is computed from, last of the list, in the step that is traced or run meanwhile."""
     # A step of the model's own may compute no loss by this method: then the rows as they are fed.
     rows, compute_loss = runner.feed.first_batch, runner.model.compute_loss
@@ -157,7 +158,7 @@ def batch_of_loss(runner: Runner) -> Iterator[list[Batch]]:
         del runner.model.compute_loss
 
 
-def first_step(runner: Runner) -> tuple[int, float, Batch]:
+def first_step(runner: Trainer) -> tuple[int, float, Batch]:
     """Trace, compile and run one step; return its time in ns: `fit` ends an epoch synchronised."""
     with batch_of_loss(runner) as batches:
         start_ns = time.perf_counter_ns()
@@ -172,7 +173,7 @@ class Step(NamedTuple):
     ns: int  # without what a `fit` does before its step
 
 
-def single_step(runner: Runner, index: int) -> Step:
+def single_step(runner: Trainer, index: int) -> Step:
     """Train on the batch of that number in the given order; after the last full one comes the first again."""
     feed, begin = runner.feed, StepBegin()
     start = index % (len(feed.train) // feed.batch) * feed.batch
@@ -186,7 +187,7 @@ Sized = Callable[[Callable[[], int]], Sizes]  # has one unit measured, which ret
 
 
 def learn(
-    runner: Runner, first_loss: float, sized: Sized, brief: bool = False
+    runner: Trainer, first_loss: float, sized: Sized, brief: bool = False
 ) -> tuple[Learning | None, list[Step], Sizes]:
     """Train as many steps as all columns do, in the given order, and evaluate, to compare what backends learned.
 
@@ -225,7 +226,7 @@ def learn(
     return _judge_learning(runner, seen, trained, first_loss, before), following, sizes
 
 
-def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
+def run_published(runner: Trainer) -> tuple[Published, Learning, Batch]:
     """Run the published epochs as published, shuffled as Keras does by default; then predict the test set twice."""
     feed = runner.feed
     with batch_of_loss(runner) as batches:
@@ -246,7 +247,7 @@ def run_published(runner: Runner) -> tuple[Published, Learning, Batch]:
     return published, _judge_learning(runner, feed.evaluated, steps, history["loss"][0], before), batches[-1]
 
 
-def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
+def measure_steps(runner: Trainer, pace: Pace, ask: Ask) -> SliceClock:
     feed, rows, full_steps = runner.feed, runner.feed.train, None
     if feed.stream is not None:
         return _measure_stream(runner, pace, ask)
@@ -263,7 +264,7 @@ def measure_steps(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
     return clock
 
 
-def _measure_stream(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
+def _measure_stream(runner: Trainer, pace: Pace, ask: Ask) -> SliceClock:
     """Measure slices of one unbroken `fit` on a stream, each after as many steps as the stream has put batches by."""
     feed = runner.feed
     assert feed.stream is not None
@@ -274,7 +275,7 @@ def _measure_stream(runner: Runner, pace: Pace, ask: Ask) -> SliceClock:
     return clock
 
 
-def measure_epochs(runner: Runner, pace: Pace, ask: Ask) -> Samples:
+def measure_epochs(runner: Trainer, pace: Pace, ask: Ask) -> Samples:
     """As published but short. How many make a slice is found out first; the very first may compile, and is left out."""
     calibrating = dataclasses.replace(pace.protocol, steps_per_slice=None, warmup_slices=0)
     rows = runner.feed.train[: short_rows(runner.feed.workload, runner.feed.batch)]
@@ -288,7 +289,7 @@ def short_rows(workload: Workload, batch: int) -> int:
 
 
 def _measure(
-    runner: Runner, rows: Fed, pace: Pace, ask: Ask, warms: Protocol, full_steps: int | None, least: int = LEAST_STEPS
+    runner: Trainer, rows: Fed, pace: Pace, ask: Ask, warms: Protocol, full_steps: int | None, least: int = LEAST_STEPS
 ) -> tuple[SliceClock, Logs]:
     """Measure slices of steps, of which an epoch has so many; None: of whole epochs."""
     sync_ns = measure_sync_ns(pace.synchronize)
@@ -306,11 +307,11 @@ def _measure(
     return clock, history
 
 
-def _evaluate(runner: Runner, rows: Rows) -> float:
+def _evaluate(runner: Trainer, rows: Rows) -> float:
     return _finite(runner.evaluate(rows))
 
 
-def _judge_learning(runner: Runner, unseen: Rows, steps: int, first_loss: float, batch_loss_before: float) -> Learning:
+def _judge_learning(runner: Trainer, unseen: Rows, steps: int, first_loss: float, batch_loss_before: float) -> Learning:
     return Learning(
         steps=steps,
         first_loss=_finite(first_loss),
@@ -321,7 +322,7 @@ def _judge_learning(runner: Runner, unseen: Rows, steps: int, first_loss: float,
     )
 
 
-def _accuracy(runner: Runner, rows: Rows) -> float | None:
+def _accuracy(runner: Trainer, rows: Rows) -> float | None:
     """None where they have no class. Counted here: a Keras metric would be part of every timed step."""
     x, *targets = runner.feed.one_batch(rows)
     y = targets[0] if targets else None

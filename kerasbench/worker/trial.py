@@ -9,14 +9,15 @@ from typing import Any, Literal, NoReturn
 
 from kerasbench import backends, private, variants
 from kerasbench.protocol import measurement, stages
-from kerasbench.protocol.columns import CPU, GPU
+from kerasbench.protocol.columns import GPU
 from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Training, Turn, Usage
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
-from kerasbench.runners import Runner
+from kerasbench.runners import Predictor
 from kerasbench.runners.feed import Feed
 from kerasbench.runners.inputs import describe
 from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
+from kerasbench.runners.trainer import Trainer
 from kerasbench.runtimes import Runtime
 from kerasbench.worker import checks, predict, script, train
 from kerasbench.worker.build import built, explained, started, untrained
@@ -38,7 +39,7 @@ class Bench:
 
     request: TrialRequest
     pipe: Pipe
-    runner: Runner
+    runner: Predictor
     meter: Meter
     cache: CacheReads = field(default_factory=lambda: CacheReads("", ()))
     made: int = 0  # programs, by a compiler during slices
@@ -80,7 +81,12 @@ class Bench:
 
     @property
     def trains(self) -> bool:
-        return self.runner.trains and self.runner.scenario.trains
+        return isinstance(self.runner, Trainer) and self.runner.scenario.trains
+
+    @property
+    def trainer(self) -> Trainer:
+        assert isinstance(self.runner, Trainer), "what only predicts is measured by other phases"
+        return self.runner
 
     @property
     def pace(self) -> Pace:
@@ -161,6 +167,7 @@ def run_trial(request: TrialRequest, pipe: Pipe, respond: Respond) -> Message:
         refuse_other_frameworks(request.backend)
     else:
         leave_devices_to(request.backend)
+    assert issubclass(kind, Trainer)
     runner = started(kind, request, pipe)
 
     def measure() -> Message:
@@ -183,14 +190,14 @@ def first_prediction(trial: Bench) -> None:
     with trial.pipe.phase(FIRST_PREDICTION):
         trial.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
         if not trial.runner.feed.draws and trial.exported is None:  # which was held against Keras' as it was loaded
-            outputs = checks.sample_outputs(trial.runner)
+            outputs = checks.sample_outputs(trial.trainer)
             trial.parity = Parity([], [], outputs) if outputs else None
         trial.sizes = trial.sized(predict.pilot(trial.runner))
 
 
 def first_steps(trial: Bench) -> None:
     """Train one step, and as many as the row's sizes say: the case's first trial tells what they teach and compute."""
-    runner, protocol = trial.runner, trial.request.protocol
+    runner, protocol = trial.trainer, trial.request.protocol
     if protocol.steps_per_slice is None:
         trial.moves = MovementMeter(runner)
     with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as trial.recurrent:
@@ -218,13 +225,13 @@ def first_steps(trial: Bench) -> None:
 
 
 def published_epochs(trial: Bench) -> None:
-    with trial.phase("published"), recurrent_code(trial.runner.layers) as trial.recurrent:
-        trial.published, trial.learning, trial.batch = train.run_published(trial.runner)
+    with trial.phase("published"), recurrent_code(trial.trainer.layers) as trial.recurrent:
+        trial.published, trial.learning, trial.batch = train.run_published(trial.trainer)
 
 
 def steps(trial: Bench) -> None:
     """Measure slices of steps, or of whole epochs where these are too short."""
-    runner = trial.runner
+    runner = trial.trainer
     with trial.pipe.phase("train"):
         pace = trial.pace
         is_slow = trial.step_ns is not None and trial.step_ns >= SLOW_TIMES * pace.protocol.slice_ns
@@ -253,11 +260,11 @@ def short_epochs(trial: Bench) -> None:
         return
     workload = trial.runner.feed.workload
     with trial.pipe.phase("epoch"):
-        epochs = train.measure_epochs(trial.runner, trial.pace, trial.ask(stages.EPOCH))
+        epochs = train.measure_epochs(trial.trainer, trial.pace, trial.ask(stages.EPOCH))
         # A published epoch takes longer than a short one to draw the order of its rows. So these slices are longer in
         # the file than the parent saw them while it decided how many there are.
         few = train.short_rows(workload, workload.batch_size)
-        trial.shuffle_ns = more_ns = trial.runner.shuffle_ns(workload.train, few, workload.batch_size)
+        trial.shuffle_ns = more_ns = trial.trainer.shuffle_ns(workload.train, few, workload.batch_size)
         with_order_ns = [ns + count * (more_ns or 0) for ns, count in zip(epochs.ns, epochs.count, strict=True)]
         trial.epochs = dataclasses.replace(epochs, ns=with_order_ns)
     trial.epoch_steps = train.SHORT_EPOCH_STEPS
@@ -294,26 +301,26 @@ def builds(trial: Bench) -> None:
     trial.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
     with trial.pipe.phase("builds"):
         protocol = trial.request.protocol
-        build = partial(trial.runner.build_again, protocol.clears, protocol.fits)
+        build = partial(trial.trainer.build_again, protocol.clears, protocol.fits)
         trial.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
 
 
 def texts(trial: Bench) -> None:
     """Measure slices in which sequences are continued, where the scenario says that its model generates tokens."""
-    scenario = trial.runner.scenario
-    if not scenario.new_tokens:
+    runner = trial.runner
+    if not runner.new_tokens:
         return
     with trial.pipe.phase("generate"):
         for stage in stages.GENERATIONS:
             way = stages.STAGES[stage].way
-            if (way == stages.OWN) == (scenario.generate is not None) and not trial.leaves_out(stage):
-                generation = predict.time_texts(way, trial.runner, trial.pace, trial.ask(stage))
+            if (way == stages.OWN) == (runner.generate is not None) and not trial.leaves_out(stage):
+                generation = predict.time_texts(way, runner, trial.pace, trial.ask(stage))
                 trial.generations += [generation] if generation else []
 
 
 def finish(trial: Bench) -> None:
     """Prove what it ran on and with which configuration; read the peaks of memory."""
-    request, runner, backend = trial.request, trial.runner, trial.runner.backend
+    request, runner = trial.request, trial.runner
     with trial.pipe.phase("finish"):
         compiler = runner.compiler()
         trial.compiler = compiler and dataclasses.replace(compiler, while_measured=trial.made)
@@ -326,16 +333,16 @@ def finish(trial: Bench) -> None:
         if not request.fills_caches:
             checks.check_options(request.options, trial.resolved, _usage(trial))
         trial.peak_rss_bytes = peak_rss_bytes()
-        trial.peak_device_bytes = backend.device_bytes(request.device, peak=True)
-        if backend.flush_subnormals and request.device.platform == CPU:  # takes memory, so after its peak is read
-            trial.vanishing = runner.vanishing()
+        trial.peak_device_bytes = runner.peak_device_bytes()
+        trial.vanishing = runner.vanishing()  # takes memory, so after its peak is read
     if trial.trains and request.protocol.agenda.trains:
-        trial.fallbacks = backend.fallbacks(lambda: train.first_step(runner)) if backend.fallbacks else {}
+        trainer, fallbacks = trial.trainer, trial.trainer.backend.fallbacks
+        trial.fallbacks = fallbacks(lambda: train.first_step(trainer)) if fallbacks else {}
 
 
 def silenced_parity(trial: Bench) -> None:
     """Where the first model could not be compared; before that what weights of its own predict, untrained."""
-    runner = trial.runner
+    runner = trial.trainer
     predicts = trial.request.protocol.outputs or runner.scenario.keeps_weights
     steps = trial.sizes.silenced_steps if trial.sizes else 0
     silences = bool(steps) and trial.parity is None and can_be_silenced(runner.layers)
@@ -371,7 +378,7 @@ def parts(trial: Bench) -> None:
     protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=trial.steps.warmup.steps_per_slice)
     pace = dataclasses.replace(trial.pace, protocol=protocol)
     with trial.pipe.phase("parts"):
-        trial.parts = measure_parts(trial.runner, pace, trial.ask(stages.PARTS))
+        trial.parts = measure_parts(trial.trainer, pace, trial.ask(stages.PARTS))
 
 
 Phase = Callable[[Bench], None]

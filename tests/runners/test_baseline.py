@@ -14,9 +14,10 @@ from kerasbench.native import Start
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.runners import Hooks, PreparedModel
+from kerasbench.runners import Hooks
 from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import Feed, Rows
+from kerasbench.runners.trainer import PreparedModel
 from kerasbench.scenario import ScenarioError, Workload, baseline_file, source_hash
 from tests.worker import stand_in_keras
 from tests.worker.stand_in_keras import Baseline
@@ -93,8 +94,8 @@ def built(file: Path, text: str, hashed: bool = True, layers: Any = (), feed: Fe
     request = TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
     planned = dataclasses.replace(request, baseline_hash=source_hash(baseline) if hashed else "")
     runner = BaselineRunner(backends.get("torch"), planned)
-    nothing: Any = None
-    runner.take_model(PreparedModel(nothing, feed, feed, model))
+    scenario: Any = SimpleNamespace(generate=None, new_tokens=0)
+    runner.take_model(PreparedModel(scenario, feed, feed, model))
     return runner
 
 

@@ -16,7 +16,7 @@ from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Proof
 from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.runners import Hooks, keras
+from kerasbench.runners import Hooks, keras, trainer
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import Scenario, ScenarioError, Workload
@@ -227,8 +227,8 @@ def test_a_device_is_kept_busy_for_so_long(monkeypatch: pytest.MonkeyPatch) -> N
         now_ns[0] += 3
 
     ops = SimpleNamespace(full=np.full, matmul=np.matmul)
-    monkeypatch.setattr(keras, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
-    monkeypatch.setattr(keras, "BUSY_PRODUCTS", 2)
+    monkeypatch.setattr(trainer, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))
+    monkeypatch.setattr(trainer, "BUSY_PRODUCTS", 2)
     runner = built(scenario(made()))
     runner.keras, runner.to_numpy = SimpleNamespace(ops=ops), wait
     runner.keep_busy(10)

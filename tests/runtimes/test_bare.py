@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerasbench import variants
-from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench import backends, variants
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.measurement import Exported
 from kerasbench.runtimes import Bare, get
 from kerasbench.runtimes.onnxruntime import OnnxRuntime
 from kerasbench.runtimes.openvino import OpenVino
@@ -23,10 +23,9 @@ X: Any = np.ones((1, 2), np.float32)
 def runtime(name: str) -> Any:
     kind = get(name)
     assert issubclass(kind, Bare)
-    request = TrialRequest("", "", "", "", "torch", Device("cpu"), 0, "synthetic", Protocol())
-    loaded = kind(kind.host("torch"), request)
-    loaded.asked_threads = 3
-    return loaded
+    feed: Any = SimpleNamespace(train=np.ones((4, 2)), inputs=lambda rows: rows)
+    exported = Exported("", 0, 0.0, [1], 8, "channels_last", {})
+    return kind(backends.get("torch"), exported, feed, 0, 3)
 
 
 class SessionOptions:
@@ -85,7 +84,6 @@ def test_openvino_is_asked_for_float32_and_refused_where_it_computes_in_somethin
     core = SimpleNamespace(compile_model=compile_model, read_model=lambda file: model)
     monkeypatch.setitem(sys.modules, "openvino", SimpleNamespace(Core=lambda: core))
     loaded = runtime("openvino")
-    loaded.feed = SimpleNamespace(train=np.ones((4, 2)), inputs=lambda rows: rows)
     assert loaded.open(Path("1/model.xml"))(X).tolist() == [[2.0, 2.0]]
     assert shapes == [{0: [1, 2]}]
     assert (asked["device"], asked["INFERENCE_PRECISION_HINT"], asked["INFERENCE_NUM_THREADS"]) == ("CPU", "f32", "3")

@@ -8,14 +8,12 @@ import numpy as np
 import pytest
 
 from kerasbench import backends, runtimes
-from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Exported
 from kerasbench.protocol.messages import Code, TrialFailure
-from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.runners import Call
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runtimes import Runtime, apart
-from kerasbench.scenario import Scenario, Workload
+from kerasbench.scenario import Workload
 
 X: Any = np.arange(12, dtype=np.float32).reshape(6, 2)
 WORKLOAD = Workload(train=6, batch=4)
@@ -44,11 +42,9 @@ class Doubles(Runtime):
 
 
 def loaded() -> Doubles:
-    request = TrialRequest("", "", "", "", "jax", Device("cpu"), 0, "synthetic", Protocol())
-    runtime = Doubles(backends.get("jax"), request)
-    runtime.folder, runtime.exported = Path("nowhere"), Exported("", 0, 0.0, [1, 4], 8, "channels_last", {})
-    scenario = Scenario(build=print, data=lambda samples, rng: (X, X), workloads=(WORKLOAD,))
-    runtime.build(scenario, Feed(WORKLOAD, Rows(X, X), NONE, NONE))
+    exported = Exported("", 0, 0.0, [1, 4], 8, "channels_last", {})
+    runtime = Doubles(backends.get("jax"), exported, Feed(WORKLOAD, Rows(X, X), NONE, NONE), 0, 3)
+    runtime.load(Path("nowhere"))
     return runtime
 
 

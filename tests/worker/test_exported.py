@@ -59,7 +59,7 @@ def folder(tmp_path: Path) -> Path:
     exported._write(folder / exported.ROWS, [[X, X], [X[:10], X[:10]]])
     said = Exported("jax.export 0.10.2", 100, 0.5, [1, 4], 9, "channels_last", {"keras": "3.15.1"})
     workload = {"name": "default", "train": 64, "batch": 4, "validation": 0, "test": 10, "predict_batch": None}
-    facts = [dataclasses.asdict(said), {"workload": workload, "new_tokens": 0}]
+    facts = [dataclasses.asdict(said), workload, 0]
     (folder / exported.FACTS).write_text(json.dumps(facts))
     return folder
 

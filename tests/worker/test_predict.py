@@ -177,7 +177,7 @@ TEXTS = Feed(Workload(train=32, batch=2), Rows(X, X), Rows(X[:0], X[:0]), Rows(X
 
 
 def timed(model: Any, way: str, slices: int, generate: Any = None, feed: Feed = TEXTS) -> Generation | None:
-    vars(model).update(scenario=SimpleNamespace(new_tokens=8), generate=generate, feed=feed)
+    vars(model).update(new_tokens=8, generate=generate, feed=feed)
     return predict.time_texts(way, model, PACE, granted(slices, Turn(5, 1)))
 
 

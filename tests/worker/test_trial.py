@@ -15,6 +15,7 @@ from kerasbench.protocol.messages import Code, Failure, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.results.times import step_ns
 from kerasbench.runners.feed import Feed, Rows
+from kerasbench.runners.trainer import Trainer
 from kerasbench.scenario import Workload
 from kerasbench.variants import threads
 from kerasbench.worker import checks, predict, train, trial
@@ -276,6 +277,11 @@ def measured() -> Bench:
     return bench
 
 
+@Trainer.register
+class StandIn(SimpleNamespace):
+    pass
+
+
 def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any) -> Bench:
     """A trial of stand-ins; ``different`` are attributes of its runner."""
     stand_ins: dict[str, Any] = {
@@ -283,7 +289,6 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
         "feed": FEED,
         "layers": [],
         "overrides": [],
-        "trains": True,
         "steps_per_execution": 4,
         "queued_batches": 0,
         "parameters": 7,
@@ -295,7 +300,7 @@ def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any
         "updates": lambda: None,
         "backend": SimpleNamespace(LOSS_BY_LOGITS=False),
     }
-    runner: Any = SimpleNamespace(**(stand_ins | different))
+    runner: Any = StandIn(**(stand_ins | different))
     pipe = pipe or SimpleNamespace(phase=lambda name: contextlib.nullcontext())
     protocol = protocol or Protocol()
     return Bench(dataclasses.replace(REQUEST, protocol=protocol), pipe, runner, Meter(), sizes=protocol.sizes)
