@@ -229,7 +229,7 @@ def test_a_sweep_is_asked_for_by_its_sizes(runs: Runs) -> None:
         (64, 0.5),
     ]
     assert (asked.scenarios, asked.backends, asked.devices) == (["dense"], ["jax"], ["cpu"])
-    assert sweep.MODE.asked(asked).refine
+    assert sweep.MODE.settings_of(asked).refine
     assert asked.effort == dataclasses.replace(exactly(4, SWEEP), budget_s=60)
     assert results.records == [runs.record]
     kerasbench.sweep("dense", "1..4", inputs=["a=3", "b=4"])
@@ -257,7 +257,7 @@ def test_an_explanation_is_text_and_data(runs: Runs) -> None:
 def test_a_race_is_text_data_and_a_picture(runs: Runs) -> None:
     runs.record = raced({JAX: 1.0, TENSORFLOW: 4.0}, baseline="jax")
     results = kerasbench.fastest("dense", tries="jit", margin=0.1)
-    assert fastest.MODE.asked(runs.config[0]) == fastest.RaceConfig("train", 0.1, ["jit"], default_backend())
+    assert fastest.MODE.settings_of(runs.config[0]) == fastest.RaceConfig("train", 0.1, ["jit"], default_backend())
     assert repr(results) == "dense trains fastest on JAX with Keras' default settings."
     (race,), (data,) = results.races, results.to_data()["fastest"]
     assert data["configuration"]["backend"] == race.leader.backend == "jax"
@@ -267,7 +267,7 @@ def test_a_race_is_text_data_and_a_picture(runs: Runs) -> None:
 def test_a_soak_is_text_and_a_picture(runs: Runs, rng: random.Random) -> None:
     runs.record = soaked(0, 64 << 10, rng)
     soaking = kerasbench.soak("dense", minutes=1)
-    assert soak.MODE.asked(runs.config[0]) == soak.SoakConfig("train", 1.0)
+    assert soak.MODE.settings_of(runs.config[0]) == soak.SoakConfig("train", 1.0)
     assert [soak.memory_grows for soak in soaking.soaks] == [True]
     assert repr(soaking).startswith("dense on PyTorch: memory grows by ")
     assert "dense: memory" in soaking.plot().svg

@@ -270,7 +270,7 @@ class _Cleaner:
         for kind in get_type_hints(mode.own).values():
             words.update(get_args(kind))  # of a Literal
         renamed = {word: word for word in words} | self.labels
-        asked: dict[str, Any] = msgspec.to_builtins(mode.asked(config))
+        asked: dict[str, Any] = msgspec.to_builtins(mode.settings_of(config))
         for name, value in asked.items():
             if isinstance(value, list):
                 asked[name] = [renamed[text] for text in value if text in renamed]

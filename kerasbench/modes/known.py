@@ -21,7 +21,7 @@ if TYPE_CHECKING:  # to read results needs nothing that measures
 FIRST = "explain"
 NAMES = sorted({*modes.MODES.values()}, key=[FIRST, *modes.COMMANDS].index)
 MODES: tuple[Mode[Any], ...] = tuple(import_module(f"{modes.__name__}.{name}").MODE for name in NAMES)
-checks.MODES.update({mode.name: mode.asked for mode in MODES})
+checks.MODES.update({mode.name: mode.settings_of for mode in MODES})
 
 
 def planner(config: RunConfig) -> "Planner[Any]":
@@ -29,7 +29,7 @@ def planner(config: RunConfig) -> "Planner[Any]":
 
     mode = next(mode for mode in MODES if mode.name == config.mode)
     kind: type[Planner[Any]] = getattr(plan_module(mode.name), f"{mode.name.capitalize()}Planner", Planner)
-    return kind(config, mode.asked(config))
+    return kind(config, mode.settings_of(config))
 
 
 def config_of(command: str, settings: Settings) -> RunConfig | ResumeConfig:

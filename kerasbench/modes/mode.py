@@ -24,7 +24,7 @@ class Mode(Generic[Own]):
     ranks: bool = True
     general: bool = False
 
-    def asked(self, config: "RunConfig") -> Own:
+    def settings_of(self, config: "RunConfig") -> Own:
         """Raise msgspec.ValidationError for what it cannot have been asked."""
         return msgspec.convert(config.own, self.own)
 

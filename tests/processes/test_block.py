@@ -55,6 +55,11 @@ def test_first_steps_are_made_in_turns_and_answered_with_the_sizes_of_the_row(co
     assert columns.log(2)[1:] == ["pilot 0 2", "pilot 1 1", "sized 65", "train 0 1", "train 1 0"]
 
 
+def test_a_policy_is_not_asked_where_all_columns_have_died_in_their_first_steps(columns: Columns) -> None:
+    assert columns.codes("say(ready='pilot')\nturn()\nos._exit(3)") == [Code.CRASH]
+    assert columns.steps_ns == []
+
+
 def test_a_column_that_is_left_behind_ends_and_the_sizes_are_those_of_the_others(columns: Columns) -> None:
     slow = Failure(Code.SLOW, "a step takes 20 s", "leave --quick out")
     columns.leaving = {"pilot": {1: slow}}

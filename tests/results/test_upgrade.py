@@ -46,7 +46,7 @@ def older(folder: Path, journal: bool = False, **different: Any) -> Path:
 def test_the_mode_is_what_fields_said(tmp_path: Path, config: dict[str, Any], mode: str, asked: dict[str, Any]) -> None:
     read = load(older(tmp_path, config=config)).config
     (known,) = (known for known in MODES if known.name == mode)
-    assert known.asked(read) == known.own(**asked)
+    assert known.settings_of(read) == known.own(**asked)
     assert read == dataclasses.replace(known.configured(read), own=read.own)
     assert read.effort.protocol.lasts is ("soak" in config)
 

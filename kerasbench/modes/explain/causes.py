@@ -65,7 +65,7 @@ def _beside(case: Place) -> Iterator[TriedCause]:
     shares = [(epoch_overhead_ns(m) or 0) / ns for _, m in case.case.trials if (ns := epoch_ns(m))]
     once = mean_interval(shares)
     shown = (trial.device, measurement, once.value if once.is_above_zero else 0.0)
-    asked = MODE.asked(row.origin.config).causes
+    asked = MODE.settings_of(row.origin.config).causes
     for cause in variants.CAUSES:
         without = column.with_options(**{cause.name: True})
         other = row.cases.get(without)

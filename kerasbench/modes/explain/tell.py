@@ -186,7 +186,7 @@ class Tells(Teller):
     name = "explained"
 
     def words(self, config: RunConfig) -> list[str]:
-        return [*super().words(config), *(["--without-causes"] if MODE.asked(config).causes is False else [])]
+        return [*super().words(config), *(["--without-causes"] if MODE.settings_of(config).causes is False else [])]
 
     def title(self, findings: Findings) -> str:
         known = explained(findings)

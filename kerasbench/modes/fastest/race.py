@@ -184,7 +184,7 @@ def simplest(
 
 
 def race_of(row: Row) -> Race | None:
-    config = MODE.asked(row.origin.config)
+    config = MODE.settings_of(row.origin.config)
     metric = metric_of(config, row.workload, row.headline)
     cases = {column: case for column, case in row.cases.items() if case.trials and case.estimate(metric) is not None}
     last = max((trial.round for case in cases.values() for trial, _ in case.trials), default=0)

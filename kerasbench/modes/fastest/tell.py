@@ -188,10 +188,13 @@ class Tells(Teller):
     asked = FastestSettings
 
     def words(self, config: RunConfig) -> list[str]:
-        asked, words = MODE.asked(config), super().words(config)
-        words += [] if asked.purpose == "train" else ["--for", asked.purpose]
-        words += [] if set(asked.tries) in (set(), {*DEFAULT_TRIES}) else ["--try", ",".join(asked.tries)]
-        return [*words, *([] if asked.margin == RaceConfig().margin else ["--within", f"{100 * asked.margin:g}%"])]
+        settings, words = MODE.settings_of(config), super().words(config)
+        words += [] if settings.purpose == "train" else ["--for", settings.purpose]
+        words += [] if set(settings.tries) in (set(), {*DEFAULT_TRIES}) else ["--try", ",".join(settings.tries)]
+        return [
+            *words,
+            *([] if settings.margin == RaceConfig().margin else ["--within", f"{100 * settings.margin:g}%"]),
+        ]
 
     def rounds(self, config: RunConfig) -> list[str]:
         most = config.effort.max_rounds

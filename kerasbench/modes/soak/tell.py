@@ -114,9 +114,9 @@ class Tells(Teller):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
-        asked = MODE.asked(config)
-        purpose = [] if asked.purpose == "train" else ["--for", asked.purpose]
-        return [*super().words(config), *purpose, "--minutes", f"{asked.minutes:g}"]
+        settings = MODE.settings_of(config)
+        purpose = [] if settings.purpose == "train" else ["--for", settings.purpose]
+        return [*super().words(config), *purpose, "--minutes", f"{settings.minutes:g}"]
 
     def rounds(self, config: RunConfig) -> list[str]:
         return []

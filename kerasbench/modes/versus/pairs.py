@@ -119,11 +119,11 @@ def versions(findings: Findings) -> list[Versus]:
     rows: dict[tuple[str, str], list[Row]] = {}
     for row in findings.summary.rows:
         if row.origin.config.mode == MODE.name:
-            asked = MODE.asked(row.origin.config)
-            rows.setdefault((asked.base, asked.head), []).append(row)
+            settings = MODE.settings_of(row.origin.config)
+            rows.setdefault((settings.base, settings.head), []).append(row)
     comparisons = []
     for (base, head), measured in rows.items():
-        effect = max([findings.effect, *(MODE.asked(row.origin.config).threshold for row in measured)])
+        effect = max([findings.effect, *(MODE.settings_of(row.origin.config).threshold for row in measured)])
         pairs = [
             VersionPair(row, common.with_options(environment=base), common.with_options(environment=head))
             for row in measured

@@ -129,12 +129,12 @@ class Tells(Teller):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
-        asked = MODE.asked(config)
-        return [MODE.name, asked.base, asked.head, *command.scenarios_of(config)]
+        settings = MODE.settings_of(config)
+        return [MODE.name, settings.base, settings.head, *command.scenarios_of(config)]
 
     def rounds(self, config: RunConfig) -> Iterator[str]:
         yield from command.rounds_of(dataclasses.replace(config, control=False))  # it always has one
-        if (threshold := MODE.asked(config).threshold) > MINIMAL_EFFECT:
+        if (threshold := MODE.settings_of(config).threshold) > MINIMAL_EFFECT:
             yield from ("--threshold", f"{100 * threshold:g}%")
 
     def title(self, findings: Findings) -> str:

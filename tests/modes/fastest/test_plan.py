@@ -35,10 +35,10 @@ def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypat
     asked = config_of(FastestSettings(["dense"], budget="10m"))
     tries = ["backend", "device", "jit", "layout", "malloc", "steps-per-execution"]
     tries += ["tf-data", "threads", "unrolled-steps"]
-    assert (fastest.MODE.asked(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
+    assert (fastest.MODE.settings_of(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
     assert asked.effort == made.changed(EFFORT, budget_s=600, protocol={"predicts": False})
     named = config_of(FastestSettings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
-    assert fastest.MODE.asked(named) == RaceConfig("predict", 0.1, ["jit"], "jax")
+    assert fastest.MODE.settings_of(named) == RaceConfig("predict", 0.1, ["jit"], "jax")
     assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
     assert (named.effort.protocol.epochs, named.effort.protocol.predicts) == (False, True)
 

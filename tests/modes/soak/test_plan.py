@@ -16,7 +16,7 @@ KINDS: dict[Purpose, str] = {
 def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
     asked = config_of(SoakSettings(["dense"], purpose=purpose, minutes=10))
     protocol = asked.effort.protocol
-    assert (soak.MODE.asked(asked), asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
+    assert (soak.MODE.settings_of(asked), asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
     assert (protocol.kind, protocol.fits) == (KINDS[purpose], purpose == "build-fit")
     assert protocol.clears == (purpose in ("build-cleared", "build-fit"))
     assert (protocol.lasts, protocol.slices_max_ns) == (True, 600 * 10**9)

@@ -20,7 +20,7 @@ from tests import made
 def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
     asked = config_of(SweepSettings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], choices={"jit": ["on"]}))
     assert asked.options == [Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)]
-    assert (sweep.MODE.asked(asked), asked.effort.protocol) == (SweepConfig(refine=True), SWEEP)
+    assert (sweep.MODE.settings_of(asked), asked.effort.protocol) == (SweepConfig(refine=True), SWEEP)
     assert config_of(SweepSettings(["dense"], quick=True)).effort == replace(QUICK, protocol=SWEEP)
     for words in [], ["2"]:
         with pytest.raises(UsageError, match="two sizes or more"):

@@ -28,7 +28,7 @@ def test_all_backends_are_compared_unless_the_words_name_some(monkeypatch: pytes
         config, chosen = sides_of(settings)
         assert all(chosen.of(Environment.parse(environment)) == "/bin/sh" for environment in config.environments)
         base, head = (Environment.parse(environment).label for environment in config.environments[:2])
-        assert (config.control, versus.MODE.asked(config)) == (True, VersusConfig(base, head, 0.05))
+        assert (config.control, versus.MODE.settings_of(config)) == (True, VersusConfig(base, head, 0.05))
         return config.environments
 
     keras = VersusSettings(base="keras==3.14.*", head="keras==3.15.*", threshold="5%")
