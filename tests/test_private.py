@@ -114,13 +114,6 @@ def test_a_batch_that_keras_cuts_into_samples_is_noticed(steps: int, predicts: A
     assert len(private.lost()) == (not takes)
 
 
-@pytest.mark.parametrize("name", [name for name in vars(private).values() if isinstance(name, PrivateName)])
-def test_each_name_says_in_a_short_sentence_what_is_lost(name: PrivateName) -> None:
-    assert all(re.fullmatch(r"keras\.src[\w.]*:[\w.]+", place) for place in name.places)
-    assert {place.rpartition(":")[2].rpartition(".")[2] for place in name.places} == {name.name}
-    assert 3 <= len(name.loss.split()) <= 16
-
-
 def test_no_other_file_imports_what_is_private() -> None:
     files = [file for file in PACKAGE.rglob("*.py") if file.name != "private.py"]
     naming = [file.name for file in files if re.search(r"keras\.src\.(?!engine)", file.read_text("utf-8"))]

@@ -1,10 +1,8 @@
 """What follows from a run is computed once, however many sections tell it."""
 
 import dataclasses
-import random
 import sys
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
@@ -13,26 +11,13 @@ from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.modes import fastest, soak, versus
 from kerasbench.modes.mode import Mode
-from kerasbench.modes.sweep import series
-from kerasbench.pages import html, page
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Compiler
-from kerasbench.report import markdown
 from kerasbench.results.merge import merge
 from kerasbench.results.run import Trial
 from tests import made
 from tests.made import JAX, TORCH, known
-from tests.records import CROSSING, swept
-
-
-def test_a_sweep_s_bootstrap_runs_once_for_tables_terminal_and_figures(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn = Mock(wraps=random)
-    monkeypatch.setattr(series, "random", drawn)
-    findings = Findings.of(swept(**CROSSING))
-    for text in (markdown.rendered(page.whole(findings)), html.document([("here", findings)])):
-        assert "PyTorch overtakes JAX at about batch" in text
-    drawn.Random.assert_called_once()
 
 
 @pytest.mark.parametrize("mode", [versus.MODE, fastest.MODE, soak.MODE], ids=lambda mode: mode.name)

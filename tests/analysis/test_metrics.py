@@ -2,7 +2,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.metrics import BY_NAME, METRICS, MIN_CALLS_FOR_P99
+from kerasbench.analysis.metrics import BY_NAME, MIN_CALLS_FOR_P99
 from kerasbench.protocol.measurement import Latency, Measurement, Samples
 from tests import made
 
@@ -53,12 +53,6 @@ def calls(count: int) -> Measurement:
 )
 def test_what_is_read_off_a_trial(measurement: Measurement, values: dict[str, float | None]) -> None:
     assert {name: read(name, measurement) for name in values} == pytest.approx(values)
-
-
-def test_names_are_unique_and_end_in_their_unit() -> None:
-    assert len(BY_NAME) == len(METRICS)
-    suffix = {"ms": "_ms", "s": "_s", "MiB": "_mib", "/s": "_per_s"}
-    assert all(metric.name.endswith(suffix.get(metric.unit, "")) for metric in METRICS)
 
 
 def test_of_three_sessions_each_is_the_mean_of_its_trials_of_times_the_geometric_one() -> None:

@@ -1,16 +1,13 @@
 import os
-import re
 import shlex
 import subprocess
 import sys
-from dataclasses import fields
 from typing import Any
 
 import pytest
 
 from kerasbench.cli import main
 from kerasbench.cli.options import OPTIONS, examples_of, options_of, with_default_command
-from kerasbench.settings import Settings
 from tests.conftest import Shell
 
 ROOT = main.app
@@ -36,29 +33,10 @@ def test_every_command_has_two_examples_that_can_be_parsed_and_help_that_fits(na
     assert command not in prints or "--json" in text
 
 
-def test_an_option_of_several_commands_speaks_of_none_of_them() -> None:
-    texts = [field.metadata["option"].help for field in fields(Settings) if "option" in field.metadata]
-    names = "|".join(ALL.keys() - {"run", "report", "compare", "new", "list", "env", "kerasbench"})
-    assert [text for text in texts if re.search(rf"(?<!the )\b({names})\b", text)] == []
-
-
 @pytest.mark.parametrize("name", ALL)
 def test_what_nobody_types_is_not_shown(name: str) -> None:
     text = ALL[name].get_help(ALL[name].make_context(name, [], resilient_parsing=True))
     assert not any(flag in text for flag in ("--events", "--rows", "--samples"))
-
-
-@pytest.mark.parametrize("name", [command.name for command in ROOT.purposes["Measure"]])
-def test_how_long_it_takes_comes_before_what_is_measured(name: str) -> None:
-    command = ALL[name]
-    titles = [*options_of(command, command.make_context(name, [], resilient_parsing=True))]
-    assert [title for title in titles if title != "Arguments"][:2] == ["How long", "What to measure"]
-
-
-def test_what_measures_nothing_has_no_option_of_what_to_measure() -> None:
-    for name in ALL.keys() - {command.name for command in ROOT.purposes["Measure"]}:
-        command = ALL[name]
-        assert "What to measure" not in options_of(command, command.make_context(name, [], resilient_parsing=True))
 
 
 def test_commands_are_grouped_and_described_in_whole_sentences(shell: Shell) -> None:

@@ -10,18 +10,11 @@ from kerasbench.cli.preparing import DoctorSettings, EnvironmentSettings
 from kerasbench.errors import UsageError
 from kerasbench.modes import COMMANDS
 from kerasbench.modes.command import command as declared
-from kerasbench.modes.command import options_of, settings
+from kerasbench.modes.command import settings
 from kerasbench.modes.run import RunSettings
 from kerasbench.plan.parse import words
-from kerasbench.settings import Settings
 
 KINDS = [*(declared(name).settings for name in COMMANDS), DoctorSettings, EnvironmentSettings]
-
-
-@pytest.mark.parametrize("kind", KINDS)
-def test_every_default_is_said(kind: type[Settings]) -> None:
-    for name, option in options_of(kind).items():
-        assert option.default in (None, "", False) or "default" in option.help.lower(), name
 
 
 def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_one(tmp_path: Path) -> None:

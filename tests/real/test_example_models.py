@@ -31,7 +31,7 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("recommender.keras", (*CUSTOM, "--batch-size", "64"), "", 0),
         ("vit.keras", CUSTOM, "", 0),
         ("vit.keras", (), "does not know its Patches", 2),
-        ("strict.keras", CUSTOM, "got an unexpected keyword argument", 2),
+        ("strict.keras", CUSTOM, "got an unexpected keyword argument", 1),
         ("experts.py", (), "not supported", 1),
     ],
 )

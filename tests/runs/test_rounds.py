@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
-from unittest.mock import Mock
 
 import pytest
 
 from kerasbench import events, variants
-from kerasbench.analysis.cases import Measured, summarize_case
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host.load import LoadLimit
@@ -29,7 +28,7 @@ from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.protocol.stages import PILOT, TRAIN
 from kerasbench.results.run import QUICK, Effort, Run, Trial, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import machine, rows, turns
+from kerasbench.runs import machine, turns
 from kerasbench.runs.launcher import tell_marked
 from kerasbench.runs.schedule import order_cases
 from tests import made
@@ -306,14 +305,6 @@ def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, mon
     assert known == [[1, 1], [2, 2]]
     run(store, FakeWorker(), *CASES, CONV, effort=exactly(3), carried=whole.trials)
     assert known == [[1, 1], [2, 2], [1, 1], [2, 2], [3, 3]]  # the same again
-
-
-def test_a_round_sums_each_case_up_once_for_all_who_ask(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    summarize_each = Mock(wraps=summarize_case)
-    monkeypatch.setattr(rows, "summarize_case", summarize_each)
-    run(store, FakeWorker(), *CASES, CONV, effort=exactly(4))
-    summed_up = Counter(call.args[0][0].case for call in summarize_each.call_args_list)
-    assert summed_up == {case.key: 4 for case in (*CASES, CONV)}
 
 
 def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> None:
