@@ -89,14 +89,14 @@ POOLING_INPUTS = PrivateName(
         "keras.src.backend.torch.ops.nn:_transpose_spatial_inputs",
         "keras.src.backend.torch.nn:_transpose_spatial_inputs",
     ),
-    "nothing tells whether pooling layers copy their inputs",
+    "it is unknown whether pooling layers copy their inputs",
 )
 MAX_POOL = PrivateName(
     ("keras.src.backend.torch.ops.nn:max_pool", "keras.src.backend.torch.nn:max_pool"), POOLING_INPUTS.loss
 )
 ATTENTION = PrivateName(
     ("keras.src.layers.attention.multi_head_attention:MultiHeadAttention._compute_attention",),
-    "nothing tells what dropout costs attention layers",
+    "it is unknown what dropout costs attention layers",
 )
 
 # Recurrent layers. They call backend.lstm until 3.15, backend.rnn.lstm from 3.16 on. Both have keras.src.backend.*.rnn,
@@ -104,7 +104,7 @@ ATTENTION = PrivateName(
 RECURRENT = {
     kind: PrivateName(
         (f"keras.src.backend:{kind}", f"keras.src.backend:rnn.{kind}"),
-        f"nothing tells whether cuDNN computes {kind.upper()} layers",
+        f"it is unknown whether cuDNN computes {kind.upper()} layers",
     )
     for kind in ("lstm", "gru")
 }
@@ -124,22 +124,22 @@ JAX_EPOCH = PrivateName(
 # single step is called without it. predict_function is TensorFlow's own in all versions.
 TRACED = InnerNames(
     ("multi_step_on_iterator", "one_step_on_data"),
-    "nothing tells whether TensorFlow traces a step again while it is timed",
+    "it is unknown whether TensorFlow traces a step again while it is timed",
 )
 
 # Attributes of public objects, and what cannot be done without them.
 ATTRIBUTES = {
     "_flatten_layers": "the layers of a model cannot be looked at",
     "_call_has_training_arg": "models cannot be called as predict calls them",
-    "_value": "nothing tells when JAX has computed the weights",
-    "_jax_state": "nothing tells when JAX has done the steps of a fit",
+    "_value": "it is unknown when JAX has computed the weights",
+    "_jax_state": "it is unknown when JAX has done the steps of a fit",
     "_seed_generators": "layers with random numbers cannot be told from others",
-    "_inputs_struct": "nothing tells what a model takes that has several inputs",
-    "_inbound_nodes": "nothing tells which input an embedding looks up",
-    "_keras_history": "nothing tells which layer returns an image",
+    "_inputs_struct": "it is unknown what a model with several inputs takes",
+    "_inbound_nodes": "it is unknown which input an embedding looks up",
+    "_keras_history": "it is unknown which layer returns an image",
     "_compile_config": "a model cannot be compiled again as it was",
-    "_compile_metrics": "nothing tells which outputs of a saved model have targets",
-    "_trainable_variables": "nothing tells whether a loaded optimizer fits its model",
+    "_compile_metrics": "it is unknown which outputs of a saved model have targets",
+    "_trainable_variables": "it is unknown whether a loaded optimizer fits its model",
     "_compute_attention": ATTENTION.loss,
     "_dropout": ATTENTION.loss,
 }

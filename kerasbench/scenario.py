@@ -31,7 +31,7 @@ MAX_NOTEBOOK_BYTES = 64 << 20  # which holds its pictures, too
 class ScenarioError(Exception):
     """A scenario file that cannot be used: what is wrong, and what to do, which its message has both."""
 
-    remedy = "correct this in the scenario file; docs/your-model.md has examples"
+    remedy = "correct this in the scenario file; kerasbench docs your-model has examples"
 
     def __init__(self, cause: str, remedy: str = "") -> None:
         super().__init__(f"{cause}: {remedy}" if remedy else cause)
@@ -42,7 +42,7 @@ class ScenarioError(Exception):
 class ModelError(ScenarioError):
     """A saved model, or one by name, that cannot be used."""
 
-    remedy = "docs/your-model.md says which models can be measured"
+    remedy = "kerasbench docs your-model says which models can be measured"
 
 
 @dataclass(frozen=True, kw_only=True)

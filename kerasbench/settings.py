@@ -22,7 +22,7 @@ LONG, WHAT, SCRIPT, MODEL, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS
     "What to show",
     "Configurations (every combination is measured)",
     "Environments",
-    "Other machines (docs/set-up-machines.md)",
+    "Other machines (kerasbench docs set-up-machines)",
     "Files",
     "For experts",
 )
@@ -132,8 +132,8 @@ class Settings:
     control: bool = option(False, "--control", EXPERTS,
         "A/A control: measure one configuration of each workload twice. A difference between the two is noise.")
     timeout: str | float | None = option(None, "--timeout TIME", EXPERTS,
-        "Stop a trial after this time: 90s, 10m. Default: 300 s (published: 7200 s) for the first trial of a case, "
-        "then ten times what that took, at least 60 s.")
+        "Stop a trial after this time: 90s, 10m. Default: 300 s (--protocol published: 7200 s) for the first trial of "
+        "a case, then ten times what that took, at least 60 s.")
     memory_limit: str | float | None = option(None, "--memory-limit SIZE", EXPERTS,
         "Stop a trial that uses more memory: 500m, 4g. Default: none; for saved models 3/4 of what is free.")
     seed: int = option(0, "--seed N", EXPERTS, "Seed for the data, the weights and the order of trials. Default: 0.")

@@ -229,9 +229,17 @@ def test_names_that_stay_are_shown_as_text(clone: Path, tmp_path: Path) -> None:
     ("before", "after", "said"),
     [
         ("100000000", "110000000", "differs from its data"),
-        ('{"config":{', '{"note":"import os","config":{', "does not write it so: it holds more than a result"),
+        (
+            '{"config":{',
+            '{"note":"import os","config":{',
+            "not as kerasbench contribute writes it: it holds more than a result",
+        ),
         ('"machine":{', '"machine":{"cards":["GPU-b13e5ece"],', "differs from its data"),
-        ('"model_config":{', '"model_config":{"rows":"/home/e"', "does not write it so: config.model_config.rows"),
+        (
+            '"model_config":{',
+            '"model_config":{"rows":"/home/e"',
+            "not as kerasbench contribute writes it: config.model_config.rows",
+        ),
         ("the test is over", "interrupted", "differs from its data"),
     ],
 )
@@ -269,7 +277,7 @@ def test_what_cannot_be_contributed_leaves_a_clone_as_it_is_and_says_what_to_do(
         (tmp_path, (), "not a file"),
         (interrupted, (), "kerasbench --resume measures the rest"),
         (failed, (), "nothing was measured in it"),
-        (there, (), "is there already on HEAD, so there is nothing to send"),
+        (there, (), "already on HEAD, so there is nothing to send"),
         (good, ("--clone", str(tmp_path / "empty")), "no clone of kerasbench"),
         (good, ("--clone", str(tmp_path / "gone")), "no clone of kerasbench"),
     ):
@@ -352,7 +360,7 @@ def test_pages_that_another_kerasbench_drew_are_not_drawn_anew_by_the_branch(clo
     page.write_text(page.read_text().replace("Time per training step", "Duration of a step"))
     git(clone, "commit", "-qam", "another kerasbench")
     ended = contribute(clone, mine(tmp_path))
-    assert (ended.returncode, f"draws {page.name} otherwise than HEAD has it" in ended.stderr) == (2, True)
+    assert (ended.returncode, f"draws {page.name} differently from HEAD" in ended.stderr) == (2, True)
 
 
 def test_it_is_built_on_the_project_s_branch_whatever_is_worked_on(clone: Path, tmp_path: Path) -> None:

@@ -38,12 +38,11 @@ def tool(name: str) -> dict[str, Any]:
 
 
 def test_the_messages_of_kerasbench_name_pages_that_there_are() -> None:
-    named = {
-        name
-        for file in (ROOT / "kerasbench").rglob("*.py")
-        for name in re.findall(r"\b(docs/[\w.-]+\.(?:md|json))", file.read_text("utf-8"))
-    }
-    assert named and [name for name in named if not (ROOT / name).exists()] == []
+    texts = [file.read_text("utf-8") for file in (ROOT / "kerasbench").rglob("*.py")]
+    named = {name for text in texts for name in re.findall(r"kerasbench docs ([\w-]+)", text)}
+    assert {"your-model", "set-up-machines"} <= named <= {*manual.pages()}
+    files = {name for text in texts for name in re.findall(r"\b(docs/[\w.-]+\.(?:md|json))", text)}
+    assert [name for name in files if not (ROOT / name).exists()] == []  # in comments: a user may have no clone
 
 
 def test_a_page_of_the_manual_that_a_page_of_results_names_is_a_link_on_the_site() -> None:
@@ -215,7 +214,12 @@ def test_the_site_has_a_page_for_each_machine_and_one_of_all_without_races_and_c
 
 
 # What the search of the site finds first. No run is found, though runs have these words more often.
-ANSWERS = {"several GPUs": "/questions/", "cleaning up": "/questions/"}
+ASKED = (
+    "how long", "tf.data", "compiled", "undecided", "JAX 7x", "CI", "citing a number", "several GPUs", "which Python",
+    "cleaning up", "simple table",
+)  # fmt: skip
+ANSWERS = dict.fromkeys(ASKED, "/questions/") | {"limitations": "/limitations/", "depthwise": "/should-i-switch/"}
+MOST_WORDS_OF_AN_ANSWER = 120
 NODE = shutil.which("node")
 
 
@@ -226,12 +230,19 @@ def test_the_search_of_the_site_finds_pages_of_the_manual_and_no_runs(tmp_path: 
     assert NODE is not None
     printed(sys.executable, "-m", "properdocs", "build", "--quiet", "--site-dir", str(tmp_path))
     assert list((tmp_path / "results").rglob("*.html")) and list((tmp_path / "machines").glob("*.html"))
-    questions = [*ANSWERS, "multi gpu", "how long", "CI", "tf.data", "compiled", "mnist_dense"]
+    questions = [*ANSWERS, "multi gpu", "mnist_dense"]
     answers = json.loads(printed(NODE, "docs/tools/search.mjs", str(tmp_path), *questions))
     assert {question: answers[question][0] for question in ANSWERS} == ANSWERS
     assert all(answers.values())
     places = {place.strip("/") for of_question in answers.values() for place in of_question}
     assert places <= {*manual.pages(), "architecture", ""}
+
+
+def test_the_answers_are_one_click_from_readme_and_short() -> None:
+    assert "](docs/questions.md)" in PAGES[0].read_text("utf-8")
+    _, *answers = (ROOT / "docs" / "questions.md").read_text("utf-8").split("\n## ")
+    assert len(answers) == len(ASKED)
+    assert max(len(answer.split()) for answer in answers) <= MOST_WORDS_OF_AN_ANSWER
 
 
 @pytest.mark.parametrize("heading", ["How long does it take?", "Why is `JAX` slow?"])

@@ -189,9 +189,9 @@ METRICS = (
         mean,
         difference=True,
     ),
-    Metric("epoch_s", "s", "Epoch of the published length", lambda t, m: epoch_ns(m)),
+    Metric("epoch_s", "s", "Epoch of the workload's length", lambda t, m: epoch_ns(m)),
     Metric("train_samples_per_s", RATE, "Training throughput", lambda t, m: _trained_per_s(m)),
-    Metric("total_s", "s", "All published epochs", lambda t, m: m.published.total_ns if m.published else None),
+    Metric("total_s", "s", "All epochs of the workload", lambda t, m: m.published.total_ns if m.published else None),
     Metric("later_epoch_s", "s", "Mean epoch after the first", lambda t, m: _later_epoch_ns(m)),
     Metric(
         "predicted_epoch_s", "s", "The same by a + b · steps", lambda t, m: steady_epoch_ns(m) if m.published else None

@@ -90,7 +90,7 @@ def plan(clone: Path, record: Run) -> Branch:
     stamp = record.started.replace(":", "").replace("Z", "")
     data, name = f"{FOLDER}/{stamp}.json", f"{FOLDER}-{stamp}"
     if data in listed(top, "ls-tree", "-z", "--name-only", commit, f"{FOLDER}/"):
-        raise ResultsError(f"{data}: is there already on {base}, so there is nothing to send")
+        raise ResultsError(f"{data}: already on {base}, so there is nothing to send")
     if listed(top, "for-each-ref", "--format=%(refname)%00", f"refs/heads/{name}"):
         raise UsageError(f"{top}: there is a branch {name} already: send it, or remove it with git branch -D {name}")
     return Branch(top, name, base, commit, author, data)
@@ -115,7 +115,7 @@ def write(branch: Branch, record: Run) -> list[str]:
         others = [file.name for file in changed if file.stem != data.stem and not is_redrawn(file.name)]
         if others:
             advice = "install the clone's own: pip install -e ."
-            raise ResultsError(f"this kerasbench draws {others[0]} otherwise than {branch.base} has it: {advice}")
+            raise ResultsError(f"this kerasbench draws {others[0]} differently from {branch.base}: {advice}")
         contents = {data.name: data.read_bytes()} | {file.name: made[file].encode() for file in changed}
         tree = _tree(branch, contents, Path(folder, "index"))
     title = f"Add results of {record.machine.chip}, {record.started[:10]}\n"

@@ -26,6 +26,8 @@ def advice(machine: Machine, devices: Iterable[Device], published: str) -> str:
     if not any(line.startswith(f"{escape(machine.chip)},") for line in there):
         missing.append(machine.chip)
     if not missing:
-        return f"To contribute: nothing is missing, results of {' and '.join([machine.chip, *gpus])} are published."
+        return (
+            f"To contribute: nothing is missing, results of {' and '.join([machine.chip, *gpus])} are in the project."
+        )
     measure = "kerasbench --budget 1h, then kerasbench contribute results/<start>.json"
-    return f"To contribute: no results of {' and '.join(missing)} are published yet. Type {measure}"
+    return f"To contribute: no results of {' and '.join(missing)} are in the project yet. Type {measure}"

@@ -145,7 +145,7 @@ def require_public(content: bytes, name: str) -> None:
     cleaned = public(record, with_scenarios=True)
     if as_line(cleaned.record) != content:
         what = ", ".join(cleaned.taken) or "it holds more than a result, or another version wrote it"
-        raise ResultsError(f"{name}: kerasbench contribute does not write it so: {what}")
+        raise ResultsError(f"{name}: not as kerasbench contribute writes it: {what}")
 
 
 @dataclass(frozen=True)

@@ -209,7 +209,7 @@ class WarningKind(StrEnum):
     )
     STILL = (
         "still",
-        "it leaves weights as they are that another backend trains",
+        "it does not train some weights that another backend trains",
         "look for a layer that is skipped, or cuts the gradient off, on this backend alone",
     )
     GROWING = (
@@ -220,7 +220,7 @@ class WarningKind(StrEnum):
     LATE = (
         "late",
         "a step's time leaves out work that the end of an epoch waits for",
-        "look for threads of callbacks, or of the input pipeline, that go on after their step",
+        "look for threads of a callback or of the input pipeline that still run after a step has ended",
     )
     RARE = (
         "rare",
@@ -230,7 +230,7 @@ class WarningKind(StrEnum):
     UNJUDGED = (
         "unjudged",
         "its results could not be compared with those of the other backends",
-        "make the model and its input pipeline deterministic; let its own train_step update its loss metric",
+        "make the model and its input pipeline deterministic; a train_step of its own must update the loss metric",
     )
     OTHER_DATA = (
         "other_data",
@@ -269,7 +269,7 @@ class WarningKind(StrEnum):
     )
     SESSIONS = (
         "sittings",  # as --json has called it since its first schema
-        "two sessions differ by more than the intervals of each allow",
+        "two sessions differ by more than their intervals allow",
         "measure in a third session, with --resume",
     )
     VERSIONS = ("versions", "versions differ between configurations", "install the same version for all backends")

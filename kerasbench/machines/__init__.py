@@ -156,7 +156,7 @@ class RemoteRun:
         if message.handshake:
             self._shake_hands(message.handshake)
         if self.handshake is None:
-            raise UsageError("its answer is not one of kerasbench: it did not say which one it is")
+            raise UsageError("its answer does not come from kerasbench: it names no version")
         if message.end and message.end.file and not STAMP.fullmatch(message.end.file):
             raise UsageError(f"not the name of a run's file: {message.end.file[:SHOWN]!r}")
         line = text.blanked(message.line)[:SHOWN]
@@ -216,7 +216,7 @@ def _message(line: bytes) -> RemoteMessage:
         return msgspec.json.decode(line, type=RemoteMessage)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         shown = text.one_line(line[:80].decode(errors="replace"))
-        raise UsageError(f"its answer is not one of kerasbench: {shown!r} ({error})") from None
+        raise UsageError(f"its answer does not come from kerasbench: {shown!r} ({error})") from None
 
 
 def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
@@ -224,7 +224,7 @@ def _lines(blocks: Iterable[bytes]) -> Iterator[bytes]:
     for block in blocks:
         total += len(block)
         if total > MAX_FILE_BYTES:
-            raise UsageError(f"it says more than a run can have to say ({total:,} bytes)")
+            raise UsageError(f"its answer is longer than that of a run can be ({total:,} bytes)")
         *ends, rest = block.split(b"\n")
         for end in ends:
             yield bytes(held + end)

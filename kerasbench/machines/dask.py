@@ -44,7 +44,9 @@ def connected(address: str, insecure: bool) -> Iterator[dict[str, "DaskCarrier"]
     try:
         workers = _workers(client)
         if not workers:
-            raise UsageError(f"{address}: this cluster has no workers: docs/set-up-machines.md shows how to start them")
+            raise UsageError(
+                f"{address}: this cluster has no workers: kerasbench docs set-up-machines shows how to start them"
+            )
         yield {str(facts["name"]): DaskCarrier(client, place) for place, facts in workers.items()}
     finally:
         # Without its scheduler this raises what reaching it died of, and so would its __del__ unless it is closed.
@@ -66,7 +68,7 @@ def require_encryption(address: str, insecure: bool) -> None:
         is_private = ip_address(host).is_loopback
     if not is_private and not insecure:
         why = "anyone on the network could run code on every machine of this cluster"
-        remedy = "Start it with TLS (docs/set-up-machines.md), or add --insecure"
+        remedy = "Start it with TLS (kerasbench docs set-up-machines), or add --insecure"
         raise UsageError(f"{address} has no encryption: {why}. {remedy}")
 
 
@@ -92,11 +94,11 @@ class DaskCarrier:
         future.add_done_callback(lambda _: inbox.put(None))
         while not isinstance(message := self._next(future), dict):
             if not isinstance(message, bytes):
-                raise ResultsError("its answer is not one of kerasbench")
+                raise ResultsError("its answer does not come from kerasbench")
             yield message
         used = message.get("used")
         if given is None and isinstance(used, float) and used > DISTURBING:
-            effect = "which may change what was measured (docs/set-up-machines.md: a quiet worker)"
+            effect = "which may change what was measured (kerasbench docs set-up-machines: a quiet worker)"
             self.warning = f"warning: its Dask worker used {100 * used:.1f} % of a core meanwhile, {effect}"
         if message.get("failed"):
             raise ResultsError(text.one_line(text.printable(str(message["failed"])))[:SHOWN])

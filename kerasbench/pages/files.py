@@ -198,7 +198,7 @@ def findings_of(folder: Path, name: str) -> Findings:
     of_name = (record for _, record in among([folder]) if slug(record.machine) == name)
     merged = merge_by_machine(run for record in of_name for run in plain(record))
     if not merged:
-        raise UsageError(f"{folder}: no plain run is of {name}, which is a machine by the name of its charts")
+        raise UsageError(f"{folder}: there is no plain run of the machine {name}")
     return Findings.of(merged[0])
 
 
@@ -225,7 +225,7 @@ def quoted(file: Path, of_machine: Callable[[Path, str], Findings] = findings_of
         sections, builders = [], page.quotable()
         for name in map(str.strip, marker[3].split(",")):
             if name not in builders:
-                raise UsageError(f"{file}: a marker names {name!r}; there are: {', '.join(builders)}")
+                raise UsageError(f"{file}: a marker asks for the section {name!r}; there are: {', '.join(builders)}")
             if section := builders[name](findings(marker[2])):  # without its heading
                 sections.append(markdown.section(section._replace(title="", folded=False)))
         return "".join([marker[1], "\n\n".join(filter(None, sections)), "\n", marker[5]])

@@ -19,7 +19,9 @@ from kerasbench.text import seconds
 DATE, KERAS, BACKEND, COMMIT = "date", "keras", "backend", "commit"
 SHORT_COMMIT = 9  # characters
 DAY_S = 86_400
-CAPTION = "Time of the first configuration relative to the second, in one run each. Vertical lines: 95 % intervals."
+CAPTION = (
+    "Time of the first configuration relative to the second, a point for each run. Vertical lines: 95 % intervals."
+)
 
 
 LEFT_OUT = (

@@ -114,7 +114,7 @@ def of_machines(machines: Sequence[MachineBrief], failed: Mapping[str, str]) -> 
     sections = [_over_machines(summaries), side_by_side(summaries)] if len(machines) > 1 else []
     if failed:
         rows = [texts(name, cause) for name, cause in failed.items()]
-        sections.append(Section("Machines that were not done", table=Table(["machine", "why"], rows)))
+        sections.append(Section("Machines without results", table=Table(["machine", "why"], rows)))
     sections += [Section(machine.name, lines=machine.answers) for machine in machines if machine.answers]
     packages = dict.fromkeys(package for machine in machines for package in machine.versions)
     versions = {package: [machine.versions.get(package, NOTHING) for machine in machines] for package in packages}

@@ -83,7 +83,7 @@ def require_same(kept: Mapping[str, str], inherited: Mapping[str, str] = os.envi
     for name, value in kept.items():
         if inherited.get(name) != value:
             here = f"is {inherited[name]!r} here" if name in inherited else "is not set here"
-            raise UsageError(f"the interrupted run let in {name}={value}, which {here}; set it so again to go on")
+            raise UsageError(f"the interrupted run had {name}={value}, which {here}; set it so again to go on")
 
 
 @cache

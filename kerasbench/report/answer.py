@@ -277,7 +277,7 @@ def _caption(findings: Findings) -> list[Words]:
     if any(has_one_step(row) for row in summary.rows):
         parts.append("† One step per epoch: the fixed cost of an epoch is in it. ")
     if any(row.origin.agenda.in_full for row in summary.rows):
-        parts.append("A step is all published epochs divided by their steps; the first one compiles. ")
+        parts.append("A step is the time of all epochs divided by their steps; the first one compiles. ")
     return [[*parts, _data(summary.rows)]]
 
 

@@ -165,15 +165,15 @@ def exported(findings: Findings) -> Section | None:
     table = Table(["workload", "exported model", "made by", *headers], rows)
     notes = [
         "One process exports, another loads and measures, without Keras: one program for a sample and one for a batch, "
-        "with static shapes. To export and to load takes as long as both do. Outputs are those of the Keras model, "
-        f"within {SAME_OUTPUT:g} of the largest."
+        "with static shapes. The times of exporting and loading are of both programs. Outputs are those of the Keras "
+        f"model, within {SAME_OUTPUT:g} of the largest."
     ]
     return Section("What was exported", table=table, notes=notes) if rows else None
 
 
 def published_epochs(findings: Findings) -> Section | None:
     notes = ["The first epoch, which compiles, is in the total and in the epoch."]
-    return metric_table(findings.plain, "All published epochs", PUBLISHED_METRICS, notes)
+    return metric_table(findings.plain, "All epochs of the workload", PUBLISHED_METRICS, notes)
 
 
 def beside_published(findings: Findings) -> Section | None:

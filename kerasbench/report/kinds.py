@@ -35,13 +35,13 @@ def model_kind(row: Row) -> str:
 
 
 def kind_of(row: Row) -> str:
-    return ONE_STEP if has_one_step(row) else model_kind(row)
+    return f"{model_kind(row).removesuffix(' networks')}, {ONE_STEP}" if has_one_step(row) else model_kind(row)
 
 
 def ordered(summary: Summary) -> Ranked:
     """Return the workloads by kind of model; those with one step per epoch are last."""
-    order = [*KINDS.values(), ONE_STEP]
-    return sorted(summary.ranked, key=lambda pair: order.index(kind_of(pair[0])))
+    order = [*KINDS.values()]
+    return sorted(summary.ranked, key=lambda pair: (has_one_step(pair[0]), order.index(model_kind(pair[0]))))
 
 
 def grouped(pairs: Iterable[tuple[Key, Value]]) -> dict[Key, list[Value]]:

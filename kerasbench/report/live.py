@@ -17,7 +17,28 @@ from kerasbench.report.words import duration, listed, multiple, names
 from kerasbench.text import blanked, count
 
 MOST_NAMED = 4  # of those that are behind
-SHOWN = {"train": "warm-up"}  # what a phase is until its slices are measured
+SHOWN = {  # what a column does, in a reader's words
+    "import": "importing the backend",
+    "device": "looking for the device",
+    "scenario": "reading the scenario",
+    "script": "running the script",
+    "load": "loading the model",
+    "look": "looking at the model",
+    "data": "making the data",
+    "build": "building the model",
+    "learn": "training the first steps",
+    "train": "warming up",
+    "published": "training all epochs",
+    "epoch": "training short epochs",
+    "predict": "predicting",
+    "calls": "predicting",
+    "generate": "generating tokens",
+    "builds": "building the model again and again",
+    "parts": "taking a step apart",
+    "parity": "comparing results",
+    "finish": "making the last checks",
+    "ready": "waiting for the others",
+}
 FIRST_CYCLES = 3  # the median of fewer is no better than any of them
 
 LogRatios = Mapping[tuple[str, str], float]
@@ -105,7 +126,7 @@ class LiveBlock:
             last = next(reversed(column.times), "")
             shown = {self.headline, last, FIRST_STEP if last == TRAIN else ""}
             known = [f"{self._counts[stage]} {time}" for stage, time in column.times.items() if stage in shown]
-            known.append(column.doing or count(column.slices, "turn"))
+            known.append(column.doing or f"measured in {count(column.slices, 'turn')}")
             lines.append(blanked(f"  {column.name}: {', '.join(known)}"))
         return lines
 

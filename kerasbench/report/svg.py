@@ -20,7 +20,7 @@ BASELINE = 15  # of a text below the top of its row
 GAP = 10  # between parts, and between a text and what it belongs to
 CHARACTER = 7.4  # average width: no font is known here
 STRONG = 1.1  # how many times as wide bold text is
-MOST_CHARACTERS = 30  # of a name or a number beside a bar; a longer one is cut
+MOST_CHARACTERS = 32  # of a name or a number beside a bar; a longer one is cut
 LEAST_TRACK = 120  # of a bar's room: names give way to it
 CAP = 4  # half the height of an interval's ends
 PANEL_HEIGHT = 280  # of the area within the axes
@@ -140,8 +140,9 @@ class Axis(NamedTuple):
 
 
 def _dot_parts(chart: sections.DotChart) -> Iterator[Part]:
-    labels = [label for _, groups in chart.kinds for label, _ in groups]
-    left = min(max(map(_width, labels)), WIDTH / 2) + 2 * GAP
+    widths = [_width(label) for _, groups in chart.kinds for label, _ in groups]
+    widths += [STRONG * _width(kind) - GAP for kind, _ in chart.kinds]
+    left = min(max(widths), WIDTH / 2) + 2 * GAP
     axis = Axis(1.0, chart.end, left, WIDTH - GAP)
     ticks = [tick for tick in sections.round_numbers(1, chart.end) if tick <= chart.end]
     grid = [(tick, axis.at(tick)) for tick in ticks]

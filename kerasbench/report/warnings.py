@@ -53,7 +53,7 @@ def cautions(findings: Findings) -> tuple[list[Words], Marks]:
 
 def section(cautions: Sequence[Words], advice: Sequence[Words], end: Words) -> Section:
     """Return the list above the fold. ``advice``: what a mode itself has to say before its answer is used."""
-    here = "They hold for this machine in this session; another machine has other ratios: "
+    here = "These numbers hold for this machine in this session; another machine has other ratios: "
     limits: Words = [here, LIMITATIONS, "."]
     return Section(TITLE, lines=[*advice, *cautions[:MOST], limits], end=end)
 

@@ -62,19 +62,19 @@ def _backends_of(record: Run) -> set[str]:
 def _unfit_words(record: Run) -> Iterator[str]:
     config = record.config
     if MODES and config.mode not in MODES:
-        yield f"its mode cannot be {config.mode[:SHOWN]!r}"
+        yield f"its mode is unknown: {config.mode[:SHOWN]!r}"
     else:
         try:
             MODES.get(config.mode, repr)(config)
         except msgspec.ValidationError as error:
-            yield f"what its mode was asked cannot be: {error}"
+            yield f"the options of its mode are not allowed: {error}"
     if not _is_time(record.started):  # files are named after it
         yield f"its start, {record.started[:SHOWN]!r}, is not a time"
     for time in (record.finished, *record.resumed, *(trial.ended for trial in record.trials)):
         if time and not _is_time(time):
             yield f"{time[:SHOWN]!r} is not a time"
     if record.machine.identifier and not FIT.fullmatch(record.machine.identifier):
-        yield f"its machine cannot be called {record.machine.identifier[:SHOWN]!r}"
+        yield f"the name of its machine is not allowed: {record.machine.identifier[:SHOWN]!r}"
 
 
 def _is_time(text: str) -> bool:
@@ -94,11 +94,11 @@ def trial_problems(trial: Trial) -> Iterator[str]:
     if measured is None:
         return
     if not all(_needed(measured)):
-        yield "a list is empty that results are computed from"
+        yield "a list from which results are computed is empty"
     elif measured.usage.wall_ns < 1:
         yield "its steps took no time"
     elif measured.full_steps_per_epoch > measured.steps_per_epoch:
-        yield "an epoch has more full steps than steps"
+        yield "an epoch has more full steps than steps in all"
     elif not step_ns(measured) > 0:
         yield "an epoch takes no time"
 

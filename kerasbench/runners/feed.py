@@ -27,7 +27,7 @@ PIPELINE = (
 )
 EXAMPLE = (
     "give a subclass of keras.utils.PyDataset __len__ and __getitem__(index), which returns the batch of that number; "
-    "docs/your-model.md has one"
+    "kerasbench docs your-model has one"
 )
 WITHOUT_TEXT = (
     "Let build() begin behind the layer that reads text, and data() return token ids: "

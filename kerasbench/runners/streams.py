@@ -210,7 +210,7 @@ def resized(feed: Feed, size: Size) -> Feed:
     if size == Size():
         return feed
     if feed.stream is not None or size.batch is None:
-        cause = f"the script feeds its model by {feed.kind}, so its batch is its own"
+        cause = f"the script feeds its model by {feed.kind}, which decides the batch size"
         raise ScenarioError(cause, "take a script that gives arrays to fit()")
     rows = feed.train.repeated(size.batch * steps_at(size.batch, feed.train.row_bytes))
     workload = dataclasses.replace(

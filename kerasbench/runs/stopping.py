@@ -25,7 +25,7 @@ HOPE_ROUNDS = 5  # fewer tell too little of what the last one would bring
 class StopReason(Enum):
     KNOWN = "who is faster is decided, and every interval is within ±{near:.3g} % (beyond {beyond:g}×: ±{far:.3g} %)"
     TIMED = "every time is known to ±{near:.3g} %"
-    HOPELESS = "{most} rounds would not make it known to ±{near:.3g} % either, by how the first ones scattered"
+    HOPELESS = "not even {most} rounds would make it known to ±{near:.3g} %, judging by the first ones"
     ROUNDS = "all {most} rounds are done"
     BROKEN = "base or head failed, so nothing is left to compare"
     WON = "no other setting can beat the leader by more than the margin"

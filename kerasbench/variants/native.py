@@ -39,7 +39,7 @@ class Native(Variant[bool]):
             return cause, "leave out --native for this scenario"
         scenario = facts.label.partition("/")[0]
         if facts.name not in facts.baselines:
-            remedy = f"write native/{scenario}_{facts.name}.py as docs/your-model.md shows"
+            remedy = f"write native/{scenario}_{facts.name}.py as kerasbench docs your-model shows"
             return f"{scenario} has no native baseline for {facts.name}", remedy
         compiles = "jit" in facts.options and not facts.protocol.agenda.only_predicts
         if compiles or facts.options.get("dtype", "float32") != "float32":

@@ -43,7 +43,7 @@ from kerasbench.worker.source import ResolvedScenario
 LAST_LINES = 4  # of what a script prints before it leaves
 MAIN = "__main__"
 LOOPS = ("train_on_batch", "predict_on_batch", "predict")  # of Keras, by which a loop of the script's own trains
-ONE_MODEL = "a script's model is there once, and cannot be built again"
+ONE_MODEL = "a script makes its model once, and it cannot be built again"
 OF_PYTHON = ("capture", "prun", "time", "timeit")
 MAGICS = ("%", "!", "?")  # begin a notebook's lines that are not Python
 
@@ -51,7 +51,7 @@ MAGICS = ("%", "!", "?")  # begin a notebook's lines that are not Python
 class ScriptError(ScenarioError):
     """A script that cannot be measured. Its message says how it ended."""
 
-    remedy = "docs/your-model.md says which scripts can be measured"
+    remedy = "kerasbench docs your-model says which scripts can be measured"
 
     def __init__(self, message: str, remedy: str = "") -> None:
         super().__init__(message)

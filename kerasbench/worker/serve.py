@@ -38,7 +38,7 @@ def _respond(request: Request, pipe: Pipe, answer: Callable[[], Message]) -> NoR
     try:
         pipe.send(answer())
     except DataError as error:
-        remedy = "docs/your-model.md says where data come from"
+        remedy = "kerasbench docs your-model says where data come from"
         pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))
     except Exception as error:
         pipe.send(Message(failure=failure_of(error, pipe.current_phase, getattr(request, "file", ""))))

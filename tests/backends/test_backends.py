@@ -258,7 +258,7 @@ def test_jax_does_not_take_weights_that_are_elsewhere_for_ready_ones(monkeypatch
     jax.synchronize(SimpleNamespace(variables=[taken], _jax_state={"weights": ["state"]}))
     jax.synchronize(SimpleNamespace(variables=[]))
     assert waited == [["array"], ["state"], []]
-    with pytest.raises(LostNameError, match="has no _jax_state where kerasbench looks for it: nothing tells when JAX"):
+    with pytest.raises(LostNameError, match="has no _jax_state where kerasbench looks for it: it is unknown when JAX"):
         jax.synchronize(SimpleNamespace(variables=[taken]))
 
 

@@ -81,7 +81,7 @@ def test_a_race_says_what_is_fastest(command: Command) -> None:
 def test_a_soak_says_whether_memory_grows_and_steps_become_slower(command: Command, rng: random.Random) -> None:
     answer(command.folder, soaking(0, 64 << 10, 1_200, rng))  # a minute
     out, err = succeed(command, "soak", scenario(command), "--backend", "torch", "--minutes", "0.1")
-    assert "nothing is judged of a soak of less than 1 minute; without --minutes it takes 5" in err
+    assert "in a soak of less than 1 minute no trend is judged; without --minutes it takes 5 minutes" in err
     assert out.startswith("# mine: memory grows on PyTorch, nothing becomes slower")
     assert soak.MODE.settings_of(load(data_of(command)).config) == soak.SoakConfig("train", 0.1)
     assert "| mine" in data_of(command).with_suffix(".md").read_text()

@@ -113,8 +113,8 @@ def test_constraints_and_an_index_are_handed_to_uv(tool: Uv, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("cards", "gpu", "is_cpu", "said"),
     [
-        ([], None, True, "CPU builds, because no NVIDIA GPU is here"),
-        ([TOO_OLD], None, True, "CPU builds, because no NVIDIA GPU is here"),
+        ([], None, True, "CPU builds, because there is no NVIDIA GPU"),
+        ([TOO_OLD], None, True, "CPU builds, because there is no NVIDIA GPU"),
         ([H200], None, False, "CUDA 13 builds, several GB; --cpu installs smaller ones"),
         ([], True, False, "CUDA 13 builds, several GB"),
         ([H200], False, True, "CPU builds"),

@@ -223,10 +223,10 @@ def test_what_was_measured_is_kept_with_where_it_comes_from(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("lines", "cause"),
     [
-        ("Welcome to this machine!\n", "its answer is not one of kerasbench: 'Welcome to this machine!'"),
-        ('{"line":"\udcff"}\n', "its answer is not one of kerasbench"),
-        ('{"line":"no handshake"}\n', "its answer is not one of kerasbench"),
-        ("x" * 200_000, "it says more than a run can have to say"),
+        ("Welcome to this machine!\n", "its answer does not come from kerasbench: 'Welcome to this machine!'"),
+        ('{"line":"\udcff"}\n', "its answer does not come from kerasbench"),
+        ('{"line":"no handshake"}\n', "its answer does not come from kerasbench"),
+        ("x" * 200_000, "its answer is longer than that of a run can be"),
         (said(RemoteMessage(line="\x1b]0;owned\x07"), RemoteMessage(end=End(2, "no \x1b[2J room"))), "no "),
         (said(), "the connection has ended"),
         (done(file="../../x"), "not the name of a run's file: '../../x'"),

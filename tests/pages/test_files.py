@@ -164,13 +164,13 @@ def test_a_machine_is_quoted_as_its_index_has_it_from_all_of_its_plain_runs(page
     assert "2 runs, the last of 2026-01-09" in pages[page] and "image CNNs (1)" in table[2]
     assert set(table) <= set(pages[folder / INDEX].splitlines())
     page.write_text(QUOTING.replace("x.json", "chip-12-abcdef"))
-    with pytest.raises(UsageError, match="no plain run is of chip-12-abcdef"):
+    with pytest.raises(UsageError, match="no plain run of the machine chip-12-abcdef"):
         made_from([page])
 
 
 def test_a_marker_that_names_nothing_is_an_error(page: Path) -> None:
     page.write_text(QUOTING.replace("answer,", "answers,"))
-    with pytest.raises(UsageError, match=r"a marker names 'answers'; there are: .*answer, kinds, "):
+    with pytest.raises(UsageError, match=r"a marker asks for the section 'answers'; there are: .*answer, kinds, "):
         made_from([page])
     page.write_text(QUOTING.replace("x.json", "gone.json"))
     with pytest.raises(ResultsError, match=r"gone.json: cannot be read"):

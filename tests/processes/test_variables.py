@@ -62,7 +62,7 @@ def test_a_variable_that_cannot_be_let_in_is_an_error_that_says_why(name: str, c
 def test_what_an_interrupted_run_let_in_must_be_as_it_was(shell: dict[str, str], here: str) -> None:
     let_in = {"OMP_PROC_BIND": "true"}
     variables.require_same(let_in, let_in)
-    with pytest.raises(UsageError, match=f"let in OMP_PROC_BIND=true, which {here}"):
+    with pytest.raises(UsageError, match=f"had OMP_PROC_BIND=true, which {here}"):
         variables.require_same(let_in, shell)
 
 

@@ -162,7 +162,7 @@ def test_a_terminal_shows_what_goes_on_now() -> None:
         "dense: waiting for the machine to cool down (level 1)",
         "dense\n  PyTorch: starting\n  JAX: not started yet\n",
         "dense: JAX leads so far; PyTorch takes 3.0× as long\n"
-        "  PyTorch: step 6.00 ms, 3 turns\n  JAX: step 2.00 ms, 3 turns\n",
+        "  PyTorch: step 6.00 ms, measured in 3 turns\n  JAX: step 2.00 ms, measured in 3 turns\n",
     ):
         assert shown in text
 
@@ -231,13 +231,19 @@ def test_what_is_known_of_a_first_block_is_said_when_it_is_interrupted() -> None
     head = "interrupted in the first round of a workload. This is known so far, but it is not saved:"
     tail = "It is undecided. --resume measures this round again from its start."
     early = lines(started(TORCH, JAX), FIRST, *BLOCK, RunEnded(interrupted=True))
-    assert early[-5:] == [head, "dense", "  PyTorch: first step 250 ms, ready", "  JAX: import", tail]
+    assert early[-5:] == [
+        head,
+        "dense",
+        "  PyTorch: first step 250 ms, waiting for the others",
+        "  JAX: importing the backend",
+        tail,
+    ]
     later = lines(started(TORCH, JAX), FIRST, *BLOCK, cycles(0, torch=6.0, jax=2000.0), RunEnded(interrupted=True))
     assert later[-5:] == [
         head,
         "dense: PyTorch leads so far; JAX takes 333× as long",
-        "  PyTorch: first step 250 ms, step 6.00 ms, 3 turns",
-        "  JAX: step 2.00 s, 3 turns",
+        "  PyTorch: first step 250 ms, step 6.00 ms, measured in 3 turns",
+        "  JAX: step 2.00 s, measured in 3 turns",
         tail,
     ]
     second = dataclasses.replace(FIRST, is_first=False)

@@ -205,11 +205,11 @@ def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> P
 @pytest.mark.parametrize(
     ("path", "value", "complaint"),
     [
-        (f"{TRAINING}/slices", NO_SLICES, "a list is empty"),
-        (f"{TRAINING}/parts", PARTS | {"bare": NO_SLICES}, "a list is empty"),
-        (f"{THROUGHPUT}/passes_ns", [], "a list is empty"),
-        (f"{MEASURED}/published", PUBLISHED | {"history": {"loss": []}}, "a list is empty"),
-        (f"{MEASURED}/published", PUBLISHED | {"epochs_ns": []}, "a list is empty"),
+        (f"{TRAINING}/slices", NO_SLICES, "computed is empty"),
+        (f"{TRAINING}/parts", PARTS | {"bare": NO_SLICES}, "computed is empty"),
+        (f"{THROUGHPUT}/passes_ns", [], "computed is empty"),
+        (f"{MEASURED}/published", PUBLISHED | {"history": {"loss": []}}, "computed is empty"),
+        (f"{MEASURED}/published", PUBLISHED | {"epochs_ns": []}, "computed is empty"),
         (f"{TRAINING}/slices", SLICES | {"count": [1, 0]}, "count is out of range"),
         (f"{THROUGHPUT}/slices", SLICES | {"ns": [5, 0]}, "ns is out of range"),
         (f"{THROUGHPUT}/slices", SLICES | {"cpu_ns": [None, 10**19]}, "cpu_ns is out of range"),
@@ -234,11 +234,15 @@ def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> P
         ("machine/memory_bytes", -1, "memory_bytes is out of range"),
         (STEPS, 0, "steps is out of range"),
         ("minimal_effect", 0, "minimal_effect is out of range"),
-        ("config", {"mode": "fastest", "own": {"margin": -1}}, "its mode was asked cannot be: Expected `float` > 0"),
+        (
+            "config",
+            {"mode": "fastest", "own": {"margin": -1}},
+            "options of its mode are not allowed: Expected `float` > 0",
+        ),
         ("config", {"mode": "fastest", "own": {"purpose": "build"}}, "Invalid enum value 'build'"),
-        ("config/mode", "x" * 99, f"its mode cannot be '{'x' * 40}'"),
-        ("machine/identifier", "x {: onfocus=a }", "its machine cannot be called 'x "),
-        ("machine/identifier", "x" * 65, "its machine cannot be called 'x"),
+        ("config/mode", "x" * 99, f"its mode is unknown: '{'x' * 40}'"),
+        ("machine/identifier", "x {: onfocus=a }", "the name of its machine is not allowed: 'x "),
+        ("machine/identifier", "x" * 65, "the name of its machine is not allowed: 'x"),
         ("finished", "soon", "'soon' is not a time"),
         ("resumed", ["2026-01-02T03:04:05Z", "x"], "'x' is not a time"),
     ],
@@ -252,7 +256,7 @@ def test_a_model_that_only_predicts_has_a_prediction_of_a_way_that_there_is(stor
     predicting = made.predicting()
     strange = [made.changed(latency, way="x") for latency in predicting.prediction]
     store.finish(made.record(made.trial(found=made.changed(predicting, prediction=strange, throughput=None))))
-    with pytest.raises(ResultsError, match="a list is empty"):
+    with pytest.raises(ResultsError, match="computed is empty"):
         load(store.data)
 
 
@@ -299,13 +303,13 @@ def test_what_is_not_trained_has_other_things(store: Store) -> None:
     building = made.changed(predicting, builds=Samples.of([Slice(3, 30, done=3, rss_bytes=1 << 20)]), prediction=[])
     for measured, name, nothing in ((building, "builds", NO_SLICES), (predicting, "prediction", [])):
         assert load(edited(store, {}, measured)).trials[0].measurement == measured
-        with pytest.raises(ResultsError, match="a list is empty"):
+        with pytest.raises(ResultsError, match="computed is empty"):
             load(edited(store, {f"{MEASURED}/{name}": nothing}, measured))
 
 
 def test_a_stream_has_parts_of_a_step_and_no_short_epochs(store: Store) -> None:
     without = {f"{TRAINING}/epochs": NO_SLICES, f"{TRAINING}/parts": PARTS}
-    with pytest.raises(ResultsError, match="a list is empty"):
+    with pytest.raises(ResultsError, match="computed is empty"):
         load(edited(store, without))
     assert load(edited(store, without | {f"{TRAINING}/streamed": True})).trials[0].measurement is not None
 

@@ -88,7 +88,7 @@ def test_without_a_function_of_its_own_nothing_tells_whether_cudnn_computed(monk
     assert code == {}
     (sentence,) = private.lost()
     assert sentence.startswith("Keras 3.99.0 has no _cudnn_lstm where")
-    assert sentence.endswith(": nothing tells whether cuDNN computes LSTM layers")
+    assert sentence.endswith(": it is unknown whether cuDNN computes LSTM layers")
 
 
 DENSE = SimpleNamespace(name="dense")

@@ -140,7 +140,7 @@ def test_only_arrays_have_another_batch() -> None:
     assert resized(feed, Size()) is feed
     larger = resized(feed, Size(batch=64))
     assert larger.workload.batch_size == 64 and len(larger.train) == larger.workload.train > 8 * 64
-    with pytest.raises(ScenarioError, match="by a PyDataset, so its batch is its own"):
+    with pytest.raises(ScenarioError, match="by a PyDataset, which decides the batch size"):
         resized(feed_of({**DEFAULTS, "x": PyDataset(30)}, "w"), Size(batch=64))
 
 

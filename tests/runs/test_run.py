@@ -31,7 +31,7 @@ OLD_AND_NEW = Interpreters(made.by_environment({"torch@old": "/old/python", "tor
 @pytest.mark.parametrize(
     ("begun", "complaint"),
     [
-        (RunConfig(keep_env={"OMP_PROC_BIND": "true"}), "let in OMP_PROC_BIND=true, which is 'false' here"),
+        (RunConfig(keep_env={"OMP_PROC_BIND": "true"}), "had OMP_PROC_BIND=true, which is 'false' here"),
         (RunConfig(scenarios=["mine.py"]), "only if you name them again: --resume --scenario mine.py"),
         (RunConfig(environments=["torch", "torch@other"]), "name its interpreter again, --python torch@other=PATH"),
     ],

@@ -122,7 +122,7 @@ def test_why_a_row_ends_in_words() -> None:
     assert in_words(StopReason.KNOWN, Effort()) == known
     assert "±7.5 %" in in_words(StopReason.TIMED, Effort(aim=0.075))
     assert in_words(StopReason.HOPELESS, Effort()) == (
-        "12 rounds would not make it known to ±5 % either, by how the first ones scattered"
+        "not even 12 rounds would make it known to ±5 %, judging by the first ones"
     )
     assert in_words(StopReason.ROUNDS, Effort(1, 1)) == "one round was asked for"
     several = [StopReason.KNOWN, StopReason.ROUNDS, StopReason.KNOWN]

@@ -13,7 +13,7 @@ class ExplainSettings(Settings):
 
     # fmt: off
     without_causes: bool = option(False, "--without-causes", LONG,
-        "Do not try what may make Keras slow, which takes up to two minutes of a --quick run.")
+        "Do not look for causes in Keras, which takes up to two minutes of a --quick run.")
     # fmt: on
 
 

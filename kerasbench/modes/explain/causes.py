@@ -16,8 +16,8 @@ from kerasbench.text import percent
 from kerasbench.variants.causes.cause import Cause
 
 SOMETHING_ELSE = "its alternative computes something else"
-NO_TIME = "it took no turns with the case"
-UNKNOWN = "nothing tells whether its alternative computes the same"
+NO_TIME = "it was not measured beside the case"
+UNKNOWN = "it is unknown whether its alternative computes the same"
 
 
 class CauseOutcome(StrEnum):

@@ -100,7 +100,7 @@ def sentences(breakdown: StepBreakdown) -> list[str]:
 def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str]:
     name = called[breakdown.column]
     if why := doubt(breakdown):
-        yield f"{breakdown.row.label} on {name}: where the time goes is undecided, because {why}."
+        yield f"{breakdown.row.label} on {name}: the parts of an epoch are undecided, because {why}."
         return
     if not believed(breakdown.row):
         yield f"{name}: no advice, because the same configuration measured twice differs from itself."
@@ -197,7 +197,7 @@ class Tells(Teller):
             what = f"the largest part of an epoch is {part}" if share else "every part is too small to measure"
             who = named[breakdown.column] + (f" ({percent(share)})" if share else "")
             if doubt(breakdown):
-                what, who = "where the time of an epoch goes is undecided", named[breakdown.column]
+                what, who = "the parts of an epoch are undecided", named[breakdown.column]
             largest.setdefault((breakdown.row.label, what), []).append(who)
         return "; ".join([f"{label}: {what} on {listed(who)}" for (label, what), who in largest.items()][:3])
 

@@ -122,8 +122,6 @@ def _ending(race: Race, column: Column) -> str:
 def before_use(race: Race) -> Iterator[Words]:
     called, margin = names(race.candidates), as_given(race.config.margin)
     if not race.is_over:
-        if any(contrast.ratio.disturbed for column, contrast in race.contrasts.items() if column not in race.left):
-            return  # a warning says so, and what to do
         yield [Strong("Undecided:"), f" another candidate may be faster by more than {margin}. ", *_to_decide(race)]
         return
     if race.equals:
@@ -147,7 +145,7 @@ def _to_decide(race: Race) -> list[Inline]:
     config = race.row.origin.config
     rounds = min(2 * config.effort.max_rounds, MAX_ROUNDS)
     if rounds == config.effort.max_rounds:
-        return ["More rounds are not possible: name fewer candidates by --try, or have --within larger."]
+        return ["More rounds are not possible: try fewer settings (--try), or allow a larger difference (--within)."]
     effort = dataclasses.replace(config.effort, max_rounds=rounds, budget_s=None)
     return ["To decide it: ", Typed(Tells().command(dataclasses.replace(config, effort=effort))), "."]
 
@@ -226,7 +224,9 @@ class Tells(Teller):
                 yield Section(f"The other {count(len(rows), 'candidate')}{of}", table=table, folded=True)
 
     def advice(self, findings: Findings) -> Iterable[Words]:
-        return (words for race in races(findings) for words in before_use(race))
+        disturbed = {row.label for row, ranking in findings.summary.ranked if ranking.disturbed}  # which a warning says
+        told = [race for race in races(findings) if race.is_over or race.row.label not in disturbed]
+        return (words for race in told for words in before_use(race))
 
     def sentences(self, findings: Findings) -> list[str]:
         return [sentence(race) for race in races(findings)]

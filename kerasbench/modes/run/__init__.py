@@ -30,7 +30,7 @@ class RunSettings(Settings):
 
     # fmt: off
     protocol: str = option("steady", "--protocol KIND", WHAT,
-        "steady (default): seconds per trial. published: every published epoch, one round. calls: no training, but "
+        "steady (default): seconds per trial. published: all epochs of a workload, one round. calls: no training, but "
         "model(x) eager and compiled, predict_on_batch, predict, and tokens that language models generate. "
         "predictions: predict_on_batch and predict alone.",
         PROTOCOLS)

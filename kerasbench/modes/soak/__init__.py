@@ -24,7 +24,7 @@ class SoakSettings(Settings):
         "train (default), predict (a batch, by predict), build (build it again and again), build-cleared (the same, "
         "with clear_session() each time) or build-fit (clear, build and fit one epoch each time).", get_args(Purpose))
     minutes: float = option(5.0, "--minutes N", LONG,
-        f"Minutes that each configuration runs. Default: 5. Nothing is judged of fewer than {JUDGED_MINUTES:g}.")
+        f"Minutes that each configuration runs. Default: 5. Below {JUDGED_MINUTES:g}, no trend is judged.")
     timeout: str | float | None = option(None, "--timeout TIME", EXPERTS,
         "Stop a soak after this time: 20m, 2h. Default: 300 s and ten times its minutes.")
     # fmt: on

@@ -45,5 +45,5 @@ def config_of(settings: SoakSettings) -> RunConfig:
 class SoakPlanner(Planner[SoakConfig]):
     def prepare(self, planned: Plan, interpreters: Interpreters, on_event: OnEvent) -> Plan:
         least = f"{JUDGED_MINUTES:g} minute"
-        short = [f"nothing is judged of a soak of less than {least}; without --minutes it takes 5"]
+        short = [f"in a soak of less than {least} no trend is judged; without --minutes it takes 5 minutes"]
         return replace(planned, announcements=short if self.settings.minutes < JUDGED_MINUTES else [])

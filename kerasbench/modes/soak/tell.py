@@ -179,7 +179,7 @@ class Tells(Teller):
     def advice(self, findings: Findings) -> Iterator[Words]:
         if not all(soak.is_judged for soak in soaks(findings)):
             least = f"{JUDGED_MINUTES:g} minute"
-            yield [Strong("Too short."), f" Nothing is judged of less than {least}. Leave out --minutes: it takes 5."]
+            yield [Strong("Too short."), f" Below {least} no trend is judged. Leave out --minutes: it takes 5."]
 
         few = [soak for soak in soaks(findings) if soak.is_judged and soak.memory_bytes_per_unit is None]
         if few:

@@ -44,8 +44,8 @@ class SweepPlanner(Planner[SweepConfig]):
         for selected in scenarios:
             if selected.workload.streams and any("batch" in options for options in self.config.options):
                 raise UsageError(
-                    f"{selected.label} is given a stream, whose batches are its own: --batch-size takes a script that "
-                    "gives arrays to fit()"
+                    f"{selected.label} is given a stream, which decides the batch size: --batch-size takes a script "
+                    "that gives arrays to fit()"
                 )
             if not selected.entry.description.scalable and any("width" in options for options in self.config.options):
                 raise UsageError(

@@ -90,7 +90,7 @@ def test_where_a_part_seems_longer_than_the_whole_its_share_is_not_told() -> Non
         *[made.trial(index, found=with_parts(arrays_ms=1.0, bare_ms=1.9)) for index in ROUNDS], rounds=3
     )
     (section, *_), (line,) = Tells().sections(Findings.of(record), {}), Tells().sentences(Findings.of(record))
-    assert Tells().title(Findings.of(record)) == "dense: where the time of an epoch goes is undecided on PyTorch"
+    assert Tells().title(Findings.of(record)) == "dense: the parts of an epoch are undecided on PyTorch"
     assert "undecided, because a part seems to take longer than the whole. Measure more --rounds." in line
     assert "%" not in line and section.chart is None
     texts = [cell.text for cell in known(section.table).rows[0]]
@@ -102,7 +102,7 @@ def test_shares_of_a_disturbed_trial_are_marked_in_the_table_and_told_nowhere_el
     trials = [made.trial(index, found=with_parts(), noise=(busy,) if index == 2 else ()) for index in ROUNDS]
     findings = Findings.of(made.record(*trials, rounds=3))
     (section, *_), (line,) = Tells().sections(findings, {}), Tells().sentences(findings)
-    assert Tells().title(findings) == "dense: where the time of an epoch goes is undecided on PyTorch"
+    assert Tells().title(findings) == "dense: the parts of an epoch are undecided on PyTorch"
     assert "undecided, because other programs used 1.2 CPU cores in 7 of 9 turns. Measure again" in line
     assert "%" not in line and section.chart is None
     shares = [cell.text for cell in known(section.table).rows[0] if "%" in cell.text]

@@ -70,7 +70,7 @@ def test_what_scatters_too_much_is_undecided() -> None:
             POOLING,
             "its alternative computes something else: the loss of step 1 differs",
         ),
-        ({"parity": None}, POOLING, "nothing tells whether its alternative computes the same"),
+        ({"parity": None}, POOLING, "it is unknown whether its alternative computes the same"),
         ({"parity": None}, MEMORY, ""),  # which cannot compute anything else
     ],
 )

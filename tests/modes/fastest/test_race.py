@@ -124,6 +124,9 @@ def test_what_other_programs_disturbed_is_not_sent_into_more_rounds() -> None:
     busy = dataclasses.replace(record, trials=[made.disturbed(trial) for trial in record.trials])
     findings = Findings.of(busy)
     assert list(tell.Tells().advice(findings)) == []
+    slow = raced({JAX: 1.03, TENSORFLOW: 1.0, TORCH: 40.0})
+    trials = [made.disturbed(trial) if trial.backend == "torch" else trial for trial in slow.trials]
+    assert list(tell.Tells().advice(Findings.of(dataclasses.replace(slow, trials=trials)))) == []
     warned = [plain(line) for line in cautions(findings)[0]]
     assert sum("ther programs used the CPU" in line for line in warned) == 1  # which says what to do
 

@@ -106,7 +106,7 @@ def test_nothing_is_judged_of_a_soak_of_seconds(rng: random.Random) -> None:
     assert Tells().title(findings) == "dense: 13 s is too short to say whether memory grows or steps become slower"
     assert "too short to say whether memory grows" in sentence(record)
     (advice,) = Tells().advice(findings)
-    assert "Nothing is judged of less than 1 minute" in plain(advice)
+    assert "Below 1 minute no trend is judged" in plain(advice)
     assert [*Tells().advice(Findings.of(soaked(0, 0, rng)))] == []
 
 

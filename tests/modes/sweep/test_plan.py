@@ -68,7 +68,7 @@ def test_a_sweep_is_of_one_workload_and_by_widths_of_one_that_scales() -> None:
         planner().require([made.selected(workload_name=name) for name in ("a", "b")])
     planner(Options(batch=8)).require([made.selected()])
     script = replace(made.selected(), workload=replace(made.selected().workload, streams=True))
-    with pytest.raises(UsageError, match="dense is given a stream, whose batches are its own"):
+    with pytest.raises(UsageError, match="dense is given a stream, which decides the batch size"):
         planner(Options(batch=8)).require([script])
     with pytest.raises(UsageError, match="dense has no --width"):
         planner(Options(batch=8), Options(width=2.0)).require([made.selected()])
