@@ -1,8 +1,8 @@
 """Which files of the package measure a column, and their hash, which each trial has.
 
-What differs in it is not compared and not gone on with. So a file is in a table if a change of it may change a figure,
-or whether there is one; what an option alone uses is that option's. tests/results/test_code.py follows the imports, and
-says what is left out and why.
+What differs in it is not compared and not gone on with. So a file is in it if a change of it may change a figure, or
+whether there is one; what an option alone uses outside of ``FOLDERS`` is that option's. tests/results/test_code.py
+follows the imports, and says what is left out and why.
 """
 
 import ast
@@ -19,23 +19,16 @@ from kerasbench.variants.variant import Variant
 PACKAGE = Path(__file__).parents[1]
 LENGTH = 12  # hexadecimal digits: two of a million versions are alike once in 500 times
 
-FOLDERS = {
-    # What a child runs in a trial, and what a scenario file imports there.
-    "worker": "__main__ serve trial resolve source saved configs build train movement parts predict clock usage pipe "
-    "checks failure script",
-    "runners": "__init__ trainer keras weights layers feed inputs streams batches",
-    "backends": "__init__",
-    "variants": "__init__",
-    # What is asked of a child, with the defaults of its protocol, and what it answers.
-    "protocol": "columns stages requests messages measurement",
+# Whole folders: what a child runs in a trial, and what is asked of it, with the defaults of its protocol.
+FOLDERS = ("worker/", "sources/", "runners/", "protocol/")
+EVERY_COLUMN = (
+    # What a scenario file imports in the child, and what is below all backends and variants.
+    *("scenario.py", "datasets.py", "private.py", "backends/__init__.py", "variants/__init__.py"),
     # What a child is started with, and how it is kept still until its turn; in which order turns come, until when, how
     # much each child does in them, and which of its slices do not count because others took too much of the machine.
-    "processes": "block process variables",
-    "runs": "turns sizes",
-    "host": "load",
-}
-IN_FOLDERS = [f"{folder}/{name}.py" for folder, names in FOLDERS.items() for name in names.split()]
-EVERY_COLUMN = ("scenario.py", "datasets.py", "private.py", *IN_FOLDERS)
+    *("processes/block.py", "processes/process.py", "processes/variables.py"),
+    *("runs/turns.py", "runs/sizes.py", "host/load.py"),
+)
 BACKEND = "backends/{backend}.py"
 VARIANTS = "variants"  # their folder: a column is measured with the files of its choices, and with those that they name
 HOOKS = {
@@ -67,7 +60,8 @@ def _hash(backends: Collection[str], chosen: Collection[Variant[Any]], package: 
     used = (*EVERY_COLUMN, BACKEND, *more)
     names = {name.format(backend=backend) for backend in backends for name in used}
     hashes = _hash_of_each_file(package)
-    present = sorted(hashes.keys() & names)  # a result file may name a backend that is not there
+    # A result file may name a backend that is not there.
+    present = sorted(name for name in hashes if name in names or name.startswith(FOLDERS))
     return hashlib.sha256("".join(f"{name}\0{hashes[name]}\0" for name in present).encode()).hexdigest()[:LENGTH]
 
 

@@ -24,7 +24,6 @@ class Layout(Variant[str]):
         "Channels first takes three more edits: x = np.ascontiguousarray(np.moveaxis(x, -1, 1)), the same order in "
         "Input(...), and axis=1 in normalisation and Concatenate. The results change by rounding."
     )
-    files = ("runners/channels.py",)
 
     def said(self, value: str, backend: str) -> str:
         return "channels first"

@@ -8,7 +8,7 @@ class Native(Variant[bool]):
     name = "native"
     help = "Also measure the native baseline, in plain TensorFlow, PyTorch or JAX: what does Keras cost?"
     added, replaces = True, True
-    files = ("runners/baseline.py", "native/__init__.py", "native/{backend}.py")
+    files = ("native/__init__.py", "native/{backend}.py")
     # Its loop and its layout are its own, and it is not exported.
     drops = ("layout", "steps_per_execution", "unrolled_steps", "tf_data", "runtime")
     beside = Beside(

@@ -21,7 +21,7 @@ class Exports(Variant[str]):
     exports = True
     tried = False
     changes = "An exported model takes one size of batch, and only predicts."
-    files = ("worker/exported.py", *(f"runtimes/{name}.py" for name in ("__init__", *runtimes.names())))
+    files = tuple(f"runtimes/{name}.py" for name in ("__init__", *runtimes.names()))
 
     def said(self, value: str, backend: str) -> str:
         return runtimes.get(value).said

@@ -20,7 +20,6 @@ class TfData(Variant[bool]):
     words: ClassVar = {"off": None, "on": True}
     tried, crossed, trains = True, True, True
     changes = "With batches that are made once, the same samples stay in a batch in all epochs."
-    files = ("runners/batches.py",)
 
     def said(self, value: bool, backend: str) -> str:
         return "tf.data"

@@ -10,7 +10,6 @@ class WarmCache(Variant[bool]):
     help = "Also measure with a warm compilation cache: how much earlier does the first step end?"
     added, repeats, prepares = True, True, True
     drops = ("runtime",)
-    files = ("worker/caches.py",)
     beside = Beside(
         "What does a warm cache save?",
         ("first_step_ms",),

@@ -11,7 +11,7 @@ from kerasbench import backends, variants
 from kerasbench.processes.process import WORKER
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.results import code
-from kerasbench.results.code import BACKEND, EVERY_COLUMN, PACKAGE, all_measuring_code, measuring_code
+from kerasbench.results.code import BACKEND, EVERY_COLUMN, FOLDERS, PACKAGE, all_measuring_code, measuring_code
 
 TABLE = {
     name.format(backend=backend)
@@ -22,12 +22,10 @@ TABLE = {
     )
     for name in names
     for backend in backends.names()
-}
+} | {file.relative_to(PACKAGE).as_posix() for folder in FOLDERS for file in (PACKAGE / folder).glob("*.py")}
 # What of the above a table does not have, which the imports lead to.
 LEFT_OUT = {
     "__init__.py": "names that a user imports, each by itself",
-    "worker/describe.py": "questions about scenarios, before anything is measured",
-    "protocol/descriptions.py": "the answers to them",
     "text.py": "words",
     "variants/variant.py": "hooks that do nothing",
     "errors.py": "words",
@@ -81,7 +79,6 @@ def test_a_backend_that_is_not_there_may_stand_in_a_result_file() -> None:
         ("backends/jax.py", [name for name in COLUMNS if name.startswith("jax")]),
         ("native/__init__.py", [name for name in COLUMNS if "native" in name]),
         ("native/torch.py", ["torch cpu native=on"]),
-        ("worker/caches.py", [name for name in COLUMNS if "warm-cache" in name]),
         ("variants/malloc.py", [name for name in COLUMNS if "malloc" in name]),
         ("cli/*.py report/*.py plan/*.py analysis/*.py settings.py results/*.py runs/r*.py runs/[mc]*.py", []),
     ],

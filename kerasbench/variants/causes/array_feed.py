@@ -16,7 +16,7 @@ SMALL = 1_000_000  # weights: a step of more takes far longer than its batch
 
 class ArrayFeed(Cause):
     name = "without_array_feed"
-    files = (*Cause.files, TF_DATA.file, *TF_DATA.files)
+    files = (*Cause.files, TF_DATA.file)
     backends = (TENSORFLOW,)
     says = "Keras gathers each batch from the arrays anew"
     upstream = "Keras issues 18873 and 21029 report it"

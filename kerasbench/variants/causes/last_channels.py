@@ -18,7 +18,7 @@ SPATIAL = {"BaseConv", "BaseDepthwiseConv", "BaseConvTranspose", "BaseSeparableC
 
 class LastChannels(Cause):
     name = "without_last_channels"
-    files = (*Cause.files, LAYOUT.file, *LAYOUT.files)
+    files = (*Cause.files, LAYOUT.file)
     backends = ("torch",)
     says = "Keras brings images whose channels come last into another order"
     upstream = "Keras issue 21889 asks for a way to convert models"
