@@ -13,19 +13,13 @@ from types import ModuleType, NoneType
 from typing import Any, Literal, get_args
 
 from kerasbench.datasets import Dataset, Draw
-from kerasbench.protocol.requests import NOTHING, ModelConfig
 
 NAME_PATTERN = re.compile(r"[^\W_][\w.-]{0,63}")  # letters and digits of all scripts
-SAVED = (".keras", ".h5", ".hdf5")  # what Keras 3 saves whole models in
-APPLICATIONS = "keras.applications."
-NOTEBOOK = ".ipynb"
-NAMED = re.compile(rf"{re.escape(APPLICATIONS)}\w+")
 KERAS_PREDICT_BATCH = 32  # Keras' default, where training takes the whole set at once
 STEP_PER_FORWARD = 3  # the gradient of a matrix multiplication is two more of its size: by its input and by its weights
 Kind = Literal["dense", "cnn", "cnn1d", "recurrent", "transformer", "layer", "other"]  # of model: pages sort by it
 LEAST_TOKENS = 3  # two points lie on any line
 MAX_FILE_BYTES = 1 << 20  # a scenario is about 40 lines; a megabyte is a mistake, not a scenario
-MAX_NOTEBOOK_BYTES = 64 << 20  # which holds its pictures, too
 
 
 class ScenarioError(Exception):
@@ -176,26 +170,8 @@ class Scenario:
         return workloads[name]
 
 
-def is_saved(file: Path) -> bool:
-    return file.suffix in SAVED
-
-
-def is_named(file: Path) -> bool:
-    """Tell whether it is no file, but the name of a model of ``keras.applications``."""
-    return NAMED.fullmatch(str(file)) is not None
-
-
-def source_hash(file: Path, config: ModelConfig = NOTHING) -> str:
-    """Hash a file, a saved model's with its own layers and samples; raise ScenarioError if it cannot be used."""
-    if not (is_saved(file) or is_named(file)):
-        return _hash(file, ScenarioError, MAX_NOTEBOOK_BYTES if file.suffix == NOTEBOOK else MAX_FILE_BYTES)
-    of_model = hashlib.sha256(str(file).encode()).hexdigest() if is_named(file) else _hash(file, ModelError)
-    others = [_hash(Path(other), ModelError) for other in (config.custom, config.rows) if other]
-    return hashlib.sha256("\0".join([of_model, *others]).encode()).hexdigest() if others else of_model
-
-
-def _hash(file: Path, kind: type[ScenarioError], most_bytes: int | None = None) -> str:
-    """Return the SHA-256 of a file, but of no FIFO and no device, which may never end."""
+def file_hash(file: Path, kind: type[ScenarioError] = ScenarioError, most_bytes: int | None = MAX_FILE_BYTES) -> str:
+    """Return the SHA-256 of a file, but of no FIFO and no device, which may never end; raise ``kind`` otherwise."""
     try:
         status = file.stat()
         if not stat.S_ISREG(status.st_mode):
@@ -208,9 +184,9 @@ def _hash(file: Path, kind: type[ScenarioError], most_bytes: int | None = None) 
         raise kind(f"{file}: cannot be read: {error.strerror}") from None
 
 
-def require_unchanged(file: Path, planned: str, config: ModelConfig = NOTHING) -> None:
-    """Raise ScenarioError unless a file's hash is still the one with which it was planned."""
-    if source_hash(file, config) != planned:
+def require_unchanged(file: Path, now: str, planned: str) -> None:
+    """Raise ScenarioError unless a hash is still the one with which the run was planned."""
+    if now != planned:
         raise ScenarioError(f"{file} changed while the run was going on; start the run again")
 
 

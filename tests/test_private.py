@@ -15,8 +15,8 @@ from kerasbench import private
 from kerasbench.backends import torch
 from kerasbench.private import InnerNames, LostNameError, PrivateName
 from kerasbench.protocol.messages import Code
+from kerasbench.runners.failure import failure_of
 from kerasbench.runners.keras import KerasRunner
-from kerasbench.worker.failure import failure_of
 
 PACKAGE = Path(kerasbench.__file__).parent
 IN_CHILDREN = ("backends", "runners", "runtimes", "variants", "worker")

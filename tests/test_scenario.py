@@ -1,4 +1,3 @@
-import hashlib
 import sys
 from pathlib import Path
 from typing import Any
@@ -6,17 +5,13 @@ from typing import Any
 import pytest
 
 from kerasbench import datasets
-from kerasbench.protocol.requests import ModelConfig
 from kerasbench.scenario import (
     MAX_FILE_BYTES,
-    ModelError,
     Scenario,
     ScenarioError,
     Workload,
-    is_named,
+    file_hash,
     load,
-    require_unchanged,
-    source_hash,
 )
 
 
@@ -107,7 +102,7 @@ def test_a_file_has_one_scenario_and_a_name_and_is_not_huge(tmp_path: Path, cont
         load(tmp_path / "a|b.py")
     file.write_bytes(b"#" * (MAX_FILE_BYTES + 1))
     with pytest.raises(ScenarioError, match="larger than"):
-        source_hash(file)
+        file_hash(file)
 
 
 def test_a_scenario_may_import_its_neighbour(tmp_path: Path) -> None:
@@ -126,25 +121,3 @@ def test_what_a_workload_says_of_its_model_replaces_what_the_scenario_says() -> 
     assert [both.parameters_of(workload) for workload in both.workloads] == [5, 3]
     assert [both.operations_of(workload) for workload in both.workloads] == [2_400, 240]  # and twice back, eight rows
     assert (scenario(plain).parameters_of(plain), scenario(plain).operations_of(plain)) == (None, None)
-
-
-def test_a_saved_model_is_known_by_its_file_and_by_its_own_layers(tmp_path: Path) -> None:
-    file, custom = tmp_path / "net.keras", tmp_path / "layers.py"
-    file.write_bytes(b"a" * (MAX_FILE_BYTES + 1))
-    custom.write_text("one")
-    alone, both = source_hash(file), source_hash(file, ModelConfig(custom=str(custom)))
-    assert alone == hashlib.sha256(b"a" * (MAX_FILE_BYTES + 1)).hexdigest()
-    assert both != alone
-    require_unchanged(file, both, ModelConfig(custom=str(custom)))
-    custom.write_text("two")
-    with pytest.raises(ScenarioError, match="changed while the run was going on"):
-        require_unchanged(file, both, ModelConfig(custom=str(custom)))
-    with pytest.raises(ModelError, match=r"none.keras: cannot be read: No such file"):
-        source_hash(tmp_path / "none.keras")
-
-
-def test_a_name_stands_for_itself() -> None:
-    names = [Path(f"keras.applications.{name}") for name in ("A", "B")]
-    assert len(set(map(source_hash, names))) == 2
-    assert all(map(is_named, names))
-    assert not any(is_named(Path(name)) for name in ("mine.py", "keras.applications.A.keras", "keras.applications."))

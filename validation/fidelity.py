@@ -34,13 +34,13 @@ from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.requests import Protocol, TrialRequest, counts_epochs
+from kerasbench.runners.failure import refuse_other_frameworks
 from kerasbench.runners.feed import Feed, prepare
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import Workload, load
 from kerasbench.worker import train
 from kerasbench.worker.build import prepare_model
 from kerasbench.worker.clock import SETTLE_NS, Pace, SliceClock, WarmUpClock, granted
-from kerasbench.worker.failure import refuse_other_frameworks
 
 PAIRS, MIN_PAIRS, BUDGET_S = 25, 6, 60.0
 MOST_PAIRS, STEPS_BUDGET_S, WARM_UP = 200, 80.0, 3  # of the steps study

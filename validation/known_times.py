@@ -20,8 +20,8 @@ from columns import Column, chosen, step_ms
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
 from kerasbench.protocol.requests import Protocol
+from kerasbench.runners.failure import refuse_other_frameworks
 from kerasbench.worker.clock import WarmUpClock
-from kerasbench.worker.failure import refuse_other_frameworks
 
 SLEEPS = Path(__file__).with_name("sleeps.py")
 SLEEP_MS = 500

@@ -15,7 +15,7 @@ from typing import Any, get_args, get_type_hints
 
 import msgspec
 
-from kerasbench import backends, variants
+from kerasbench import backends, sources, variants
 from kerasbench.analysis.parity import SENSITIVE
 from kerasbench.errors import ResultsError
 from kerasbench.files import read_plain
@@ -40,7 +40,6 @@ from kerasbench.report.kinds import KINDS
 from kerasbench.results.checks import require_possible_times
 from kerasbench.results.run import Counted, RemoteOrigin, Run, RunConfig, ScenarioFacts, Trial
 from kerasbench.results.store import as_line, read
-from kerasbench.scenario import APPLICATIONS, NAMED
 
 MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios has five million
 # Texts that stay: words of kerasbench and of backends, versions, names of parts, and what is renamed below.
@@ -162,11 +161,12 @@ def public(record: Run, with_scenarios: bool = False) -> Public:
 
 
 def is_public(facts: ScenarioFacts, config: RunConfig) -> bool:
-    """Tell whether a scenario is a built-in one, or a model of keras.applications, which its hash proves."""
+    """Tell whether a scenario is a built-in one, or one that everybody has by its name, which its hash proves."""
     if facts.suite in catalog.suites():
         return facts.description.name in {file.stem for file in catalog.suite_files(facts.suite)}
-    names = (match[0] for match in map(NAMED.match, config.scenarios) if match)
-    return facts.file_hash in {hashlib.sha256(name.encode()).hexdigest() for name in names}
+    places = [named[0] for named in map(sources.split, config.scenarios) if named]
+    named = [kind(Path(place)) for place in places for kind in sources.kinds_of(place) if kind.prefix]
+    return facts.file_hash in {source.hash() for source in named}
 
 
 def _aliases(record: Run) -> dict[str, str]:
@@ -290,4 +290,4 @@ class _Cleaner:
 
 
 def _names(word: str, label: str) -> bool:
-    return fnmatchcase(label, word.removeprefix(APPLICATIONS))
+    return any(fnmatchcase(label, word.removeprefix(source.prefix)) for source in sources.SOURCES)

@@ -12,13 +12,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from kerasbench import sources
 from kerasbench.errors import UsageError
 from kerasbench.host import COMMIT, commit
 from kerasbench.modes.command import options_of, value
 from kerasbench.plan import catalog
 from kerasbench.processes import variables
 from kerasbench.results.run import RunConfig
-from kerasbench.scenario import baseline_file
 from kerasbench.settings import Settings
 
 MOST_FILES_BYTES = 256 << 20  # of all files that travel: larger models are copied by other means
@@ -60,16 +60,17 @@ def packed(settings: Settings) -> RemoteBundle:
     """Pack the user's own files that these settings name, and variables; raise UsageError where that cannot be."""
     names: dict[str, str] = {}
     contents: dict[str, bytes] = {}
-    for place in [*catalog.own_files(settings.scenarios), *filter(None, (settings.custom, settings.rows))]:
+    places = {place: sources.of(Path(place)).files for place in catalog.own_files(settings.scenarios)}
+    places |= {place: [Path(place)] for place in (settings.custom, settings.rows) if place}
+    for place, files in places.items():
         file = Path(place)
         group = f"files/{hashlib.sha256(str(file.resolve()).encode()).hexdigest()[:HASH_LENGTH]}"
-        baselines = catalog.baselines(file) if file.suffix == ".py" else ()
-        for source in (file, *(baseline_file(file, backend) for backend in baselines)):
+        for source in files:
             try:
                 contents[f"{group}/{source.relative_to(file.parent).as_posix()}"] = source.read_bytes()
             except OSError as error:
                 raise UsageError(f"{source}: cannot be read: {error.strerror}") from None
-        names[place] = f"{group}/{file.name}"
+        names |= {place: f"{group}/{file.name}"} if files else {}
     if sum(map(len, contents.values())) > MOST_FILES_BYTES:
         remedy = "copy them to each machine by other means, and run kerasbench there"
         raise UsageError(f"files of more than {MOST_FILES_BYTES >> 20} MiB are not sent: {remedy}")

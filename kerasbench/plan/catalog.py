@@ -2,30 +2,27 @@
 
 import hashlib
 import json
-import re
 import shlex
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 from pathlib import Path
 
 import platformdirs
 
-from kerasbench import backends, scenario
+from kerasbench import backends, scenario, sources
 from kerasbench.errors import ResultsError, UnusableScenario, UsageError, unknown
-from kerasbench.plan import recognition
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
-from kerasbench.protocol.requests import NOTHING, ModelConfig, ScriptConfig, from_dict
+from kerasbench.protocol.requests import NOTHING, ModelConfig, from_dict
+from kerasbench.sources.source import Source
 from kerasbench.text import blanked, label
 
 PACKAGE_FOLDER = Path(__file__).parents[1]
 DEFAULT_SUITE = "published"
 BASELINES_FOLDER = scenario.baseline_file(Path("scenario.py"), "").parent.name
-FILE_PATTERN = re.compile(
-    r"(?P<file>.*\.(py|ipynb|keras|h5|hdf5)|keras\.applications\.\w+)(/(?P<workload>[^/]+))?", re.DOTALL
-)
 OTHER_FORMS = {
     ".pb": "a TensorFlow graph",
     ".onnx": "an ONNX model",
@@ -37,7 +34,10 @@ OTHER_FORMS = {
 }
 LAST_LINES = 5  # of a traceback: two frames, and the exception
 ADDRESS = "://"  # https://, hf://, gs://
-DESCRIBED_BY = ("scenario.py", "datasets.py", "protocol/descriptions.py", "protocol/requests.py", "worker/describe.py")
+DESCRIBED_BY = (
+    *("scenario.py", "datasets.py", "protocol/descriptions.py", "protocol/requests.py"),
+    *("sources/scenario_file.py", "worker/describe.py"),
+)
 
 
 class BackendNeeded(Exception):
@@ -53,9 +53,13 @@ class Entry:
     model_config: ModelConfig = NOTHING  # of what is no scenario file
     suite: str = ""  # the built-in one that it is of; empty for the user's own
 
+    @cached_property
+    def source(self) -> Source:
+        return sources.of(self.file)
+
     @property
     def place(self) -> str:
-        return place_of(self.file)
+        return self.source.place
 
     @property
     def name(self) -> str:
@@ -147,13 +151,14 @@ def _once(chosen: Sequence[Selected]) -> list[Selected]:
 
 
 def own_files(patterns: Sequence[str]) -> list[str]:
-    files = [match["file"] for match in map(FILE_PATTERN.fullmatch, patterns) if match]
-    return list(dict.fromkeys(file for file in files if not scenario.is_named(Path(file))))
+    """Return those that are not public; a result may name what is none, so no file is looked at."""
+    places = [named[0] for named in map(sources.split, patterns) if named]
+    return [place for place in dict.fromkeys(places) if not sources.kinds_of(place)[0].prefix]
 
 
 def means_scenario(word: str) -> bool:
     """Tell whether a word is meant as a scenario: the name of a file, be it there or not, or of what is built in."""
-    is_file = FILE_PATTERN.fullmatch(word) is not None or Path(word).suffix in OTHER_FORMS or ADDRESS in word
+    is_file = sources.split(word) is not None or Path(word).suffix in OTHER_FORMS or ADDRESS in word
     is_file = is_file or _form_of_folder(Path(word)) is not None
     names = [pattern.partition("/")[0] for pattern in word.split(",")]
     return is_file or any(fnmatchcase(file.stem, name) for file in builtin_files() for name in names)
@@ -161,7 +166,8 @@ def means_scenario(word: str) -> bool:
 
 def models_beside(word: str) -> str:
     """Return the files that a word means if it lacks their suffix, and what to type; empty where there is none."""
-    names = [f"{word}{suffix}" for suffix in (*scenario.SAVED, ".py") if Path(f"{word}{suffix}").is_file()]
+    suffixes = dict.fromkeys(suffix for source in sources.SOURCES for suffix in source.suffixes)
+    names = [f"{word}{suffix}" for suffix in suffixes if Path(f"{word}{suffix}").is_file()]
     return f"{' and '.join(names)}: kerasbench {shlex.quote(names[0])}" if names else ""
 
 
@@ -172,34 +178,36 @@ def require_known(patterns: Sequence[str], model_config: ModelConfig = NOTHING, 
         if place.encode(errors="replace").decode() != place:  # as it could not stand in the result
             raise UsageError(f"{blanked(place)}: its name is not UTF-8: rename it")
     for file, _ in files:
-        _hash(file, model_config)
-        recognition.require_recognised(file)
+        with _as_unusable():
+            source = sources.of(file)
+            source.hash(source.config(model_config))
+            source.require_usable()
     _candidates(names, suite)
 
 
-def place_of(file: Path) -> str:
-    """Return what a child finds it by, wherever that runs: a link by that name, which says what it is."""
-    return str(file if scenario.is_named(file) else file.absolute())
-
-
-def _is_model(file: Path) -> bool:
-    return scenario.is_saved(file) or scenario.is_named(file)
+@contextmanager
+def _as_unusable() -> Iterator[None]:
+    try:
+        yield
+    except scenario.ScenarioError as error:
+        raise UnusableScenario(str(error)) from None
 
 
 def _split(patterns: Sequence[str], model_config: ModelConfig) -> tuple[list[tuple[Path, str]], list[str]]:
     """Return the files among the patterns, each with its workload if one is named, and the names of built-in ones."""
     for pattern in patterns:
         _refuse_other_forms(pattern)
-    matches = {pattern: FILE_PATTERN.fullmatch(pattern) for pattern in patterns}
-    files = [(Path(match["file"]), match["workload"] or "") for match in map(matches.get, patterns) if match]
-    if model_config.script is not None and not any(recognition.is_script(file) for file, _ in files):
-        raise UsageError("-- ARGUMENTS, --fit and --callbacks are for a training script or a notebook: name one")
-    if replace(model_config, script=None) != NOTHING and not any(_is_model(file) for file, _ in files):
+    split = {pattern: sources.split(pattern) for pattern in patterns}
+    files = [(Path(named[0]), named[1]) for named in map(split.get, patterns) if named]
+    taken = {name for file, _ in files for name in sources.of(file).takes} if model_config != NOTHING else set()
+    if model_config.script is not None and "script" not in taken:
+        raise UsageError(f"-- ARGUMENTS, --fit and --callbacks are for {sources.nouns('script')}: name one")
+    if replace(model_config, script=None) != NOTHING and "inputs" not in taken:
         raise UsageError(
-            "--input, --batch-size, --custom and --trust are for a saved model or one of keras.applications: "
+            f"--input, --batch-size, --custom and --trust are for {sources.nouns('inputs')}: "
             "a scenario file contains all of that (for other batch sizes, use kerasbench sweep)"
         )
-    return files, [pattern for pattern in patterns if not matches[pattern]]
+    return files, [pattern for pattern in patterns if not split[pattern]]
 
 
 def _refuse_other_forms(pattern: str) -> None:
@@ -260,29 +268,32 @@ def describe(
     bare: bool = False,
 ) -> list[Entry]:
     """One child describes what is not remembered: built-in files are, the user's own may import what has changed."""
-    hashes = {file: _hash(file, model_config) for file in files}
+    custom, rows = (str(Path(file).absolute()) if file else "" for file in (model_config.custom, model_config.rows))
+    model_config = replace(model_config, custom=custom, rows=rows)
+    found = {file: sources.of(file) for file in files}
+    configs = {file: source.config(model_config) for file, source in found.items()}
+    with _as_unusable():
+        hashes = {file: source.hash(configs[file]) for file, source in found.items()}
     of_folder = {folder.resolve(): suite for suite, folder in suites().items()}
     of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
     caches = _cache_files({file: hashes[file] for file in files if of_file[file]})
     known = {file: description for file, cache in caches.items() if (description := _read_cached(cache))}
-    custom, rows = (place_of(Path(file)) if file else "" for file in (model_config.custom, model_config.rows))
-    config = replace(model_config, custom=custom, rows=rows)
-    scripts = {file for file in files if recognition.is_script(file)}
-    if scripts and config.script is None:
-        config = replace(config, script=ScriptConfig())
     if left := [file for file in hashes if file not in known]:
         for file in left:
-            recognition.require_recognised(file)
-        if scripts and bare:
+            with _as_unusable():
+                found[file].require_usable()
+        runs = any(found[file].runs for file in left)
+        if runs and bare:
             raise BackendNeeded
         # Late: where all is remembered, as in `list`, there is no child.
         from kerasbench.processes import questions
         from kerasbench.protocol.messages import Code
 
-        for interpreter, name in [(python, backend), *(others if scripts else [])]:
-            answer = questions.describe([place_of(file) for file in left], interpreter, name, kept or {}, config, bare)
-            if isinstance(answer, list) or (scripts and answer.code is Code.INVALID):
-                break  # what a script is, or that none of its kind can be measured; else another backend may do
+        for interpreter, name in [(python, backend), *(others if runs else [])]:
+            places, config = [found[file].place for file in left], configs[left[0]]  # several are scenario files
+            answer = questions.describe(places, interpreter, name, kept or {}, config, bare)
+            if isinstance(answer, list) or (runs and answer.code is Code.INVALID):
+                break  # what it is, or that none of its kind can be measured; else another backend may do
         if not isinstance(answer, list):
             if bare and answer.code is Code.UNAVAILABLE:
                 raise BackendNeeded
@@ -292,27 +303,18 @@ def describe(
         known |= zip(left, answer, strict=True)
         for file in caches.keys() & left:
             _write_cached(caches[file], known[file])
-    configs = {file: config if _is_model(file) or file in scripts else NOTHING for file in files}
     return [Entry(file, hashes[file], known[file], baselines(file), configs[file], of_file[file]) for file in files]
 
 
 def baselines(file: Path) -> dict[str, str]:
     beside = {backend: scenario.baseline_file(file, backend) for backend in backends.names()}
-    return {backend: _hash(baseline) for backend, baseline in beside.items() if baseline.is_file()}
-
-
-def _hash(file: Path, model_config: ModelConfig = NOTHING) -> str:
-    try:
-        if not (_is_model(file) or recognition.is_script(file)):
-            scenario.require_scenario_name(file)
-        return scenario.source_hash(file, model_config)
-    except scenario.ScenarioError as error:
-        raise UnusableScenario(str(error)) from None
+    with _as_unusable():
+        return {backend: scenario.file_hash(baseline) for backend, baseline in beside.items() if baseline.is_file()}
 
 
 def _cache_files(hashes: Mapping[Path, str]) -> dict[Path, Path]:
     """Return where each file's description is remembered, by what it is made of: name, content, and code here."""
-    makers = [scenario.source_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
+    makers = [scenario.file_hash(PACKAGE_FOLDER / name) for name in DESCRIBED_BY]
     folder = Path(platformdirs.user_cache_dir("kerasbench")) / "descriptions"
     keys = {file: "\0".join([file.stem, file_hash, *makers]) for file, file_hash in hashes.items()}
     return {file: folder / f"{hashlib.sha256(key.encode()).hexdigest()}.json" for file, key in keys.items()}

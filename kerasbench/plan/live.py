@@ -14,13 +14,13 @@ from kerasbench.errors import UsageError
 from kerasbench.plan import parse
 from kerasbench.protocol.requests import STRUCTURE, fitting
 from kerasbench.settings import Settings
+from kerasbench.sources.saved_model import LIVE_FOLDER, LiveModel
 
 if TYPE_CHECKING:
     import numpy as np
 
     Arrays = dict[str, np.ndarray[Any, Any]]
 
-FOLDER = f"{files.SCRATCH_PREFIX}model-"
 METADATA = "metadata.json"
 STORED = {"f": "float32", "i": "int32", "u": "int32", "b": "uint8"}  # by NumPy's kind; uint8 stays
 
@@ -59,8 +59,7 @@ def with_live_model(settings: Settings, scenarios: object, data: object) -> Iter
 
 
 def is_of_model(file: str) -> bool:
-    """Tell whether a file is that of a live model, which lasts as long as its run."""
-    return Path(file).parent.name.startswith(FOLDER)
+    return LiveModel.recognises(Path(file))
 
 
 def is_gone(scenarios: Sequence[str]) -> bool:
@@ -72,7 +71,7 @@ def saved_model(model: Model, data: object = None) -> Iterator[tuple[str, str, i
     """Save a model, and its rows (x, y), for as long as this lasts: both files, and how many rows there are."""
     if not getattr(model, "built", True):
         raise UsageError("the model is not built: start it with keras.Input(shape), or call it on a batch first")
-    with files.scratch_folder(FOLDER) as folder:
+    with files.scratch_folder(LIVE_FOLDER) as folder:
         file, rows = Path(folder, f"{fitting(str(getattr(model, 'name', '') or ''))}.keras"), Path(folder, "rows.npz")
         try:
             model.save(str(file))

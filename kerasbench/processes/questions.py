@@ -7,7 +7,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import TypeVar
 
-from kerasbench import backends
+from kerasbench import backends, sources
 from kerasbench.files import scratch_folder
 from kerasbench.host import macos
 from kerasbench.processes import process
@@ -62,12 +62,12 @@ TIMES: dict[type[requests.Request], tuple[float, str]] = {
 }
 
 
-SCRIPT_TIME = (300.0, "running a script up to its fit()")
+OWN_TIME_S = 300.0  # for what a model's source runs of the user's
 
 
-def _runs_script(request: requests.Request) -> bool:
-    config: requests.ModelConfig | None = getattr(request, "model_config", None)
-    return config is not None and config.script is not None
+def _runs(request: requests.Request) -> str:
+    source = sources.of_config(getattr(request, "model_config", requests.NOTHING))
+    return source.runs.format(source.noun)
 
 
 def probe(
@@ -105,7 +105,7 @@ def describe(
     """``backend`` is for files that use keras at their top; those fail as UNAVAILABLE if ``bare``: without Keras."""
     request = requests.DescribeRequest(list(files), model_config, bare)
     variables = backends.get(backend).ALWAYS if backend else {}
-    if backend and _runs_script(request):
+    if backend and _runs(request):
         variables = variables | backends.get(backend).environment(Device(CPU), "")
     return _ask(python, request, variables, lambda answer: answer.descriptions, kept)
 
@@ -137,13 +137,15 @@ def _ask(
     kept: Mapping[str, str] = NOTHING,
     on_tick: Tick = lambda: None,
 ) -> Answer | Failure:
-    timeout_s, purpose = SCRIPT_TIME if _runs_script(request) else TIMES[type(request)]
+    timeout_s, purpose = TIMES[type(request)]
+    if runs := _runs(request):
+        timeout_s, purpose = OWN_TIME_S, runs
     limit = f"the limit of {timeout_s:g} s for {purpose}"
     limits = process.Limits(timeout_s, limit, remedy="find out what takes so long")
     received = Received()
     try:
         with scratch_folder() as scratch:
-            if isinstance(request, requests.FetchRequest) or _runs_script(request):
+            if isinstance(request, requests.FetchRequest) or _runs(request):
                 share_datasets(scratch)
             environment = {**clean(python, kept), **for_scratch(scratch), **variables}
             task = process.Task(python, environment, received.token + b" " + requests.encode_request(request), limits)

@@ -9,7 +9,7 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
-from kerasbench import backends, variants
+from kerasbench import backends, sources, variants
 from kerasbench.errors import UsageError
 from kerasbench.processes.group import MARK
 from kerasbench.processes.process import SAFE_PATH, Limits, Task
@@ -127,6 +127,6 @@ def task_of(
     variables |= backend.ALWAYS | backend.environment(request.device, caches)
     for variant, value in variants.chosen(request.options):
         variables |= variant.variables(value, backend, caches)
-    if request.data == "real" or request.model_config.script is not None:
+    if request.data == "real" or sources.of_config(request.model_config).runs:
         share_datasets(scratch)
     return Task(python, variables, token + b" " + encode_request(request), limits)

@@ -51,16 +51,17 @@ class ModelConfig:
     trust: bool = False  # load what may run code of its own
     rows: str = ""  # a file with its rows
     samples: int = 0  # of these rows
-    script: ScriptConfig | None = None  # None: a scenario file, a saved model, or one by its name
+    script: ScriptConfig | None = None
+    source: str = ""  # what kind of thing it is; empty: a scenario file, or several kinds
 
     @property
     def workload(self) -> str:
         """The name of the workload: what is measured differs by the sizes, so they are in it."""
-        if self.script is not None:
-            number = [f"fit-{self.script.fit}"] if self.script.fit > 1 else []
-            words = [UNFIT.sub("_", word).strip("-_.") for word in self.script.arguments]
-            return "-".join([*number, *filter(None, words)])[:MAX_NAME].strip("-_.") or "default"
-        parts = [input_.label for input_ in self.inputs] + ([f"batch-{self.batch}"] if self.batch else [])
+        script = self.script or ScriptConfig()
+        number = [f"fit-{script.fit}"] if script.fit > 1 else []
+        words = [UNFIT.sub("_", word).strip("-_.") for word in script.arguments]
+        batch = [f"batch-{self.batch}"] if self.batch else []
+        parts = [*number, *filter(None, words), *(size.label for size in self.inputs), *batch]
         return "-".join(parts)[:MAX_NAME].strip("-_.") or "default"
 
     @property

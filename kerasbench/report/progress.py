@@ -24,7 +24,6 @@ from kerasbench.protocol.measurement import Slice
 from kerasbench.report.live import LiveBlock, LogRatios
 from kerasbench.report.words import duration, names, percent, seconds, three_digits
 from kerasbench.results.run import Run, Trial
-from kerasbench.scenario import is_named, is_saved
 from kerasbench.text import blanked, count, wrapped
 
 LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
@@ -265,8 +264,7 @@ def foresight(steps_ns: Sequence[tuple[Case, int]], spent_s: float, left_s: floa
     which = f" on {names([case.column])[case.column]}" if len(steps_ns) > 1 else ""
     step, round_takes = duration(slowest_ns), seconds(block_s)
     line = f"{case.row_label}: one of the first {unit}s{which} took {step}, so a round takes about {round_takes}"
-    file = case.selected.entry.file
-    if block_s <= LONG_S or not (is_saved(file) or is_named(file)) or samples == 1 or case.options.size:
+    if block_s <= LONG_S or "batch" not in case.selected.entry.source.takes or samples == 1 or case.options.size:
         return line
     # What has been spent is the start of all columns; the rest is steps, which a smaller batch makes shorter.
     wanted = samples * max(AT_EASE_S - spent_s, AT_EASE_S / 2) / left_s

@@ -15,7 +15,7 @@ from kerasbench.runners.feed import Fed, Rows
 from kerasbench.runners.inputs import dtype_name, is_nested
 from kerasbench.runners.layers import random_layers
 from kerasbench.runners.trainer import PreparedModel, Trainer
-from kerasbench.scenario import ScenarioError, baseline_file, execute, require_unchanged
+from kerasbench.scenario import ScenarioError, baseline_file, execute, file_hash, require_unchanged
 
 
 class BaselineRunner(Trainer):
@@ -35,7 +35,7 @@ class BaselineRunner(Trainer):
             cause = "its layers use random numbers: the losses of a native baseline could not be compared with Keras'"
             raise _unsupported(cause)
         file = baseline_file(file, self.request.backend)
-        require_unchanged(file, self.request.baseline_hash)
+        require_unchanged(file, file_hash(file), self.request.baseline_hash)
         build = getattr(execute(f"kerasbench_baseline_{file.stem}", file), "build", None)
         if not callable(build):
             raise ScenarioError(

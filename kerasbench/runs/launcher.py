@@ -29,7 +29,6 @@ from kerasbench.runs.ending import Ending
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.records import limit_on, trial_record, trial_request
 from kerasbench.runs.rows import ALONE, RowProgress
-from kerasbench.scenario import is_saved
 
 # Measures one block, as processes.block.measure does. None: a member was not started.
 Launch = Callable[[Sequence[BlockMember], BlockPolicy, OnBlockEvent, int], Sequence[Outcome | None]]
@@ -125,7 +124,7 @@ class BlockLauncher:
     def _member(self, row: RowProgress, case: Case, exports: bool = False) -> BlockMember:
         config, entry, known = self.planned.config, case.selected.entry, row.known[case.key]
         memory_bytes = config.memory_limit_bytes
-        if memory_bytes is None and is_saved(entry.file) and not entry.model_config.trust:
+        if memory_bytes is None and entry.source.limits_memory and not entry.model_config.trust:
             memory_bytes = self._most_bytes
         protocol = config.effort.protocol
         long_s = protocol.slices_max_ns / 1e9 if protocol.lasts else 0.0

@@ -9,13 +9,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kerasbench import backends, events, files, host, text
+from kerasbench import backends, events, files, host, sources, text
 from kerasbench.environments.interpreters import MADE, OPTION, Interpreters
 from kerasbench.errors import MissingBackend, ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
 from kerasbench.host import awake, linux, lock
 from kerasbench.host.noise import MachineState, observe
-from kerasbench.plan import cases, catalog, configure, duration, recognition
+from kerasbench.plan import cases, catalog, configure, duration
 from kerasbench.processes import block, questions, variables
 from kerasbench.protocol.columns import CPU, Environment, parse_label, processors
 from kerasbench.protocol.messages import Failure, ProbeReport
@@ -182,9 +182,10 @@ def survey(
     describer = next((place for place, report in probes.items() if isinstance(report, ProbeReport)), None)
     python, backend = (interpreters.of(describer), describer.backend) if describer else (sys.executable, None)
     others = [(interpreters.of(place), place.backend) for place in probes if place != describer]
-    scripts = [file for file in catalog.own_files(config.scenarios) if recognition.is_script(Path(file))]
-    running = f"running {' and '.join(scripts)} up to fit(): once to look at it, then in each process that measures it"
-    with events.step(on_event, running) if scripts else nullcontext():
+    found = {file: sources.of(Path(file)) for file in catalog.own_files(config.scenarios)}
+    runs = " and ".join(source.runs.format(file) for file, source in found.items() if source.runs)
+    running = f"{runs}: once to look at it, then in each process that measures it"
+    with events.step(on_event, running) if runs else nullcontext():
         selected = catalog.select(
             config.scenarios, python, backend, config.keep_env, config.model_config, config.suite, others
         )

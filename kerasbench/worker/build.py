@@ -7,10 +7,9 @@ import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from copy import copy
-from pathlib import Path
 from typing import Any
 
-from kerasbench import backends, variants
+from kerasbench import backends, sources, variants
 from kerasbench.protocol.columns import CPU, Size
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import LookRequest, TrialRequest, too_few_executions
@@ -19,9 +18,8 @@ from kerasbench.runners.keras import KerasRunner, can_predict, count_parameters
 from kerasbench.runners.streams import resized
 from kerasbench.runners.trainer import PreparedModel, Trainer
 from kerasbench.runners.weights import make_weights, share_weights
-from kerasbench.scenario import Scenario, ScenarioError, require_unchanged
+from kerasbench.scenario import Scenario, ScenarioError
 from kerasbench.worker.pipe import Pipe
-from kerasbench.worker.resolve import resolve
 
 WITHOUT_LOSS = (
     "compile() names no loss, and no layer brings one",
@@ -133,9 +131,7 @@ def take_device(request: TrialRequest, pipe: Pipe) -> None:
 def built(runner: Trainer, request: TrialRequest, pipe: Pipe) -> Trainer:
     """Load the scenario, draw its rows, and build the model."""
     with pipe.phase("scenario"):
-        file = Path(request.file)
-        require_unchanged(file, request.file_hash, request.model_config)
-        resolved = resolve(file, request.model_config)
+        resolved = sources.resolve(request)
         scenario = resolved.scenario
         if request.protocol.needs_training and not scenario.trains:
             cause = f"{request.scenario} is not trained, and training steps were to be measured"

@@ -17,8 +17,8 @@ from kerasbench.runners import Predictor
 from kerasbench.runners.inputs import leaves
 from kerasbench.runners.layers import can_be_silenced
 from kerasbench.runners.trainer import Trainer
+from kerasbench.sources.rows import names_of_loss
 from kerasbench.text import format_ranges
-from kerasbench.worker.source import names_of_loss
 
 CUDA_LIBRARY = "libcuda.so.1"  # of the driver; a framework that uses CUDA has loaded it
 

@@ -8,15 +8,15 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from kerasbench import backends, variants
+from kerasbench import backends, sources, variants
 from kerasbench.private import LostNameError
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import NOTHING, CountRequest, DescribeRequest, FetchRequest, LookRequest
-from kerasbench.scenario import Scenario, Workload, require_unchanged
-from kerasbench.worker.failure import failure_of, one_line, refuse_other_frameworks
-from kerasbench.worker.resolve import resolve
-from kerasbench.worker.source import ResolvedScenario
+from kerasbench.runners.failure import failure_of, one_line, refuse_other_frameworks
+from kerasbench.scenario import Scenario, Workload
+from kerasbench.sources.scenario_file import ScenarioFile
+from kerasbench.sources.source import ResolvedScenario
 
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed
@@ -49,17 +49,17 @@ class WithheldModule(ModuleType):
 
 def describe_each(request: DescribeRequest) -> list[Description]:
     keras = WithheldModule("keras") if request.bare else DeferredModule("keras")
-    if request.model_config.script is None:  # which has imported it
-        sys.modules["keras"] = keras
+    sys.modules.setdefault("keras", keras)  # a script has imported it
     if request.bare:
         refuse_other_frameworks()
     descriptions = []
     for file in request.files:
         try:
-            resolved = resolve(Path(file), request.model_config)
+            source = sources.of_config(request.model_config)(Path(file))
+            resolved = source.resolve(request.model_config)
             scenario = resolved.scenario
             description = Description(
-                name=resolved.name,
+                name=source.name,
                 title=resolved.text.partition("\n")[0],
                 text=resolved.text,
                 source=scenario.source,
@@ -116,7 +116,7 @@ def fetch(request: FetchRequest) -> str:
     """Have the workload's real rows on disk, and in the right shape; return their data set's title."""
     from kerasbench.runners.feed import draw
 
-    scenario = resolve(Path(request.file), NOTHING).scenario
+    scenario = ScenarioFile(Path(request.file)).resolve(NOTHING).scenario
     workload = scenario.workload(request.workload)
     dataset = scenario.dataset(workload)
     draw(dataset, workload.train + workload.validation + workload.test, 0, "real")
@@ -166,9 +166,7 @@ def _fed(request: CountRequest | LookRequest, samples: int) -> tuple[Scenario, "
     """Return a scenario, and what feeds its model so many rows of the workload."""
     from kerasbench.runners.feed import Feed, draw
 
-    file = Path(request.file)
-    require_unchanged(file, request.file_hash, request.model_config)
-    resolved = resolve(file, request.model_config)
+    resolved = sources.resolve(request)
     scenario = resolved.scenario
     workload = scenario.workload(request.workload)
     if resolved.feed is not None:

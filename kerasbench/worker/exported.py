@@ -18,6 +18,7 @@ from kerasbench.protocol.columns import processors
 from kerasbench.protocol.measurement import Exported
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import STRUCTURE, TrialRequest
+from kerasbench.runners.failure import one_line, refuse_other_frameworks
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.inputs import mapped
 from kerasbench.runners.keras import KerasRunner
@@ -25,7 +26,6 @@ from kerasbench.runtimes import Runtime
 from kerasbench.scenario import Workload
 from kerasbench.worker.build import built, started, take_device
 from kerasbench.worker.checks import draws, rounding
-from kerasbench.worker.failure import one_line, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe
 
 FACTS, ROWS, OUTPUTS = "exported.json", "rows.npz", "outputs-{}.npz"

@@ -13,13 +13,13 @@ from functools import partial
 from importlib import metadata, util
 from typing import Any, NoReturn
 
-from kerasbench import backends, variants
+from kerasbench import backends, sources, variants
 from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport, TrialFailure
 from kerasbench.protocol.requests import Request, decode_request
-from kerasbench.worker.failure import failure_of, refuse_other_frameworks
+from kerasbench.runners.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe, listen
 
 REAP_S = 1.0  # for one that the kernel does not let go of at once; the parent kills it again
@@ -88,12 +88,8 @@ def _described(request: Request, pipe: Pipe) -> Message:
         with pipe.phase(phase):
             return Message(**{field: answer(request)})
 
-    if isinstance(request, requests.DescribeRequest | requests.CountRequest | requests.LookRequest) and (
-        request.model_config.script is not None
-    ):
-        from kerasbench.worker import script
-
-        script.enter(request, pipe, lambda: _respond(request, pipe, describe_it))
+    if isinstance(request, requests.DescribeRequest | requests.CountRequest | requests.LookRequest):
+        return sources.of_request(request).enter(request, pipe.phase, describe_it, partial(_respond, request, pipe))
     return describe_it()
 
 

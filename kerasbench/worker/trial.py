@@ -7,24 +7,24 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, Literal, NoReturn
 
-from kerasbench import backends, private, variants
+from kerasbench import backends, private, sources, variants
 from kerasbench.protocol import measurement, stages
 from kerasbench.protocol.columns import GPU
 from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Training, Turn, Usage
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Message, TrialFailure
 from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
 from kerasbench.runners import Predictor
+from kerasbench.runners.failure import leave_devices_to, own_step, refuse_other_frameworks
 from kerasbench.runners.feed import Feed
 from kerasbench.runners.inputs import describe
 from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
 from kerasbench.runners.trainer import Trainer
 from kerasbench.runtimes import Runtime
-from kerasbench.worker import checks, predict, script, train
+from kerasbench.worker import checks, predict, train
 from kerasbench.worker.build import built, explained, started, untrained
 from kerasbench.worker.caches import CacheReads
 from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, UNHURRIED_NS, Ask, Pace, SliceClock
 from kerasbench.worker.exported import loaded
-from kerasbench.worker.failure import leave_devices_to, own_step, refuse_other_frameworks
 from kerasbench.worker.movement import MovementMeter
 from kerasbench.worker.parts import measure_parts
 from kerasbench.worker.pipe import Pipe
@@ -157,16 +157,16 @@ def run_trial(request: TrialRequest, pipe: Pipe, respond: Respond) -> Message:
     card = card_share_reader(request.card, request.neighbours)
     meter = Meter(counters_reader(), card=card, on_device=on_device, lasts=lasts)
     cache = CacheReads(request.caches, backends.get(request.backend).CACHED)
-    kind, config = variants.runner(request.options), request.model_config.script
+    kind, source = variants.runner(request.options), sources.of_request(request)
     if issubclass(kind, Runtime):
         refuse_other_frameworks(request.backend)
         runtime = loaded(kind, request, pipe)
         bench = Bench(request, pipe, runtime, meter, cache, sizes=request.protocol.sizes, exported=runtime.exported)
         return Message(measurement=measured(bench))
-    if config is None:
-        refuse_other_frameworks(request.backend)
-    else:
+    if source.imports_frameworks:
         leave_devices_to(request.backend)
+    else:
+        refuse_other_frameworks(request.backend)
     assert issubclass(kind, Trainer)
     runner = started(kind, request, pipe)
 
@@ -174,9 +174,7 @@ def run_trial(request: TrialRequest, pipe: Pipe, respond: Respond) -> Message:
         built(runner, request, pipe)
         return Message(measurement=measured(Bench(request, pipe, runner, meter, cache, sizes=request.protocol.sizes)))
 
-    if config is not None:
-        script.enter(request, pipe, lambda: respond(measure))
-    return measure()
+    return source.enter(request, pipe.phase, measure, respond)
 
 
 def measured(trial: Bench) -> Measurement:

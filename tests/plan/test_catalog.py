@@ -1,3 +1,4 @@
+import dataclasses
 import hashlib
 import json
 import os
@@ -16,7 +17,7 @@ from kerasbench.processes import questions
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.scenario import baseline_file, source_hash
+from kerasbench.scenario import baseline_file, file_hash
 
 pytestmark = pytest.mark.processes
 
@@ -72,7 +73,7 @@ def test_what_only_keras_has_and_baselines_beside_it_are_known_of_a_scenario(min
     baseline = mine.parent / "native" / "mine_torch.py"
     baseline.write_text("build = None")
     entry = described(mine, sys.executable)
-    assert entry.baselines == {"torch": source_hash(baseline)}
+    assert entry.baselines == {"torch": file_hash(baseline)}
     assert [workload.keras_only for workload in entry.description.workloads] == ["a pipeline of its own", ""]
     mine.write_text(SOURCE.replace("Scenario(build", "Scenario(callbacks=lambda folder: [], build"))
     workloads = described(mine, sys.executable).description.workloads
@@ -165,7 +166,7 @@ def test_a_cache_that_cannot_be_written_does_no_harm(
 @pytest.mark.parametrize("damaged", ['{"name": 3', "[]", '{"name": "mine"}', '{"workloads": [{}]}', ""])
 def test_a_damaged_cache_is_not_believed(ask: Children, builtin: Path, damaged: str) -> None:
     described(builtin, "")
-    (cached,) = catalog._cache_files({builtin: source_hash(builtin)}).values()
+    (cached,) = catalog._cache_files({builtin: file_hash(builtin)}).values()
     assert cached.is_file()
     cached.write_text(damaged)
     assert described(builtin, "").name == "mine"
@@ -314,7 +315,9 @@ def test_a_saved_model_is_described_without_keras(saved: Path) -> None:
     given = ModelConfig([Input("a", [3])], 4)
     (selected,) = catalog.select([str(saved)], sys.executable, model_config=given)
     assert (selected.label, selected.workload.batch, selected.workload.predicts_only) == ("net/a-3-batch-4", 4, True)
-    assert (selected.entry.model_config, selected.entry.place) == (given, str(saved))
+    assert selected.entry.model_config == dataclasses.replace(given, source="saved") and selected.entry.place == str(
+        saved
+    )
     assert catalog.select([f"{saved}/a-3-batch-4"], sys.executable, model_config=given) == [selected]
 
 

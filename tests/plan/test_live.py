@@ -8,13 +8,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerasbench import files
+from kerasbench import files, sources
 from kerasbench.errors import UsageError
 from kerasbench.plan import live
 from kerasbench.protocol.requests import ModelConfig
-from kerasbench.scenario import source_hash
 from kerasbench.settings import Settings
-from kerasbench.worker import source
+from kerasbench.sources import rows as source
 
 clock = itertools.count(2, 2)  # seconds
 
@@ -50,7 +49,7 @@ def test_a_model_that_is_saved_again_is_the_same_until_it_changes(monkeypatch: p
         with live.saved_model(saved, data) as (name, rows, _):
             file = Path(name)
             assert {beside.name for beside in file.parent.iterdir()} == {files.SCRATCH_LOCK, "net.keras", "rows.npz"}
-            return source_hash(file, ModelConfig(rows=rows))
+            return sources.of(file).hash(ModelConfig(rows=rows))
 
     rows, net = (np.ones((5, 2)), np.ones(5)), model("net")
     first = hashes(net, rows)

@@ -11,7 +11,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from kerasbench.worker.failure import refuse_other_frameworks
+from kerasbench.runners.failure import refuse_other_frameworks
 
 refuse_other_frameworks("torch")
 
@@ -21,8 +21,8 @@ from keras import layers, ops  # noqa: E402
 
 from kerasbench.protocol.requests import Input, ModelConfig  # noqa: E402
 from kerasbench.scenario import ModelError  # noqa: E402
-from kerasbench.worker import saved  # noqa: E402
-from kerasbench.worker.source import _require_different_rows, inputs_of  # noqa: E402
+from kerasbench.sources import loading as saved  # noqa: E402
+from kerasbench.sources.rows import _require_different_rows, inputs_of  # noqa: E402
 
 
 def save(folder: Path) -> None:

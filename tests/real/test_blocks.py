@@ -14,7 +14,7 @@ from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.protocol.measurement import Measurement, Samples
 from kerasbench.protocol.requests import CountRequest
 from kerasbench.runs.turns import LEAST_CYCLES
-from kerasbench.scenario import source_hash
+from kerasbench.scenario import file_hash
 from tests import made
 from tests.real import trials
 
@@ -84,7 +84,7 @@ def test_executions_of_several_steps_are_whole_in_a_slice_compiled_once_and_take
 
 def test_torch_counts_the_products_of_a_training_step() -> None:
     file = catalog.builtin_folder() / "mnist_dense.py"
-    operations = questions.count(CountRequest(str(file), source_hash(file), "default"), sys.executable)
+    operations = questions.count(CountRequest(str(file), file_hash(file), "default"), sys.executable)
     forward = 784 * 300 + 300 * 100 + 100 * 10
     backward = 2 * forward - 784 * 300  # by weights and by inputs, but for the pictures
     assert operations == 2 * (forward + backward)

@@ -115,7 +115,7 @@ def test_a_backend_that_a_script_does_not_run_on_has_the_line_of_the_script(tmp_
 def test_a_script_without_a_fit_is_refused_in_a_sentence(name: str, tmp_path: Path) -> None:
     text, said = REFUSED[name]
     (file := tmp_path / f"{name}.py").write_text(BEGINNING + text, "utf-8")
-    config = ModelConfig(script=ScriptConfig())
+    config = ModelConfig(script=ScriptConfig(), source="script")
     failure = questions.describe([str(file)], sys.executable, "jax", {}, config)
     assert isinstance(failure, Failure) and said in failure.cause, failure
     assert failure.remedy

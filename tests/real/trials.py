@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kerasbench import variants
+from kerasbench import sources, variants
 from kerasbench.analysis.parity import judge_parity
 from kerasbench.plan import catalog
 from kerasbench.processes import block
@@ -20,7 +20,6 @@ from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import ModelConfig, Protocol, TrialRequest
 from kerasbench.runs import turns
 from kerasbench.runs.launcher import BriefPolicy
-from kerasbench.scenario import source_hash
 from tests import made
 
 # Another keras than the tests themselves have, so that what was measured tells which environment it was measured in.
@@ -36,7 +35,7 @@ def member(
     file: Path, backend: str, python: str = sys.executable, memory_bytes: int | None = None, **different: Any
 ) -> BlockMember:
     request = TrialRequest(
-        file.stem, str(file), source_hash(file), "default", backend, Device("cpu"), 0, "synthetic", SHORTEST
+        file.stem, str(file), sources.of(file).hash(), "default", backend, Device("cpu"), 0, "synthetic", SHORTEST
     )
     limits = Limits(120.0, "--timeout 120 s", memory_bytes)
     return BlockMember(python, dataclasses.replace(request, **different), limits)
@@ -54,8 +53,9 @@ def run(
 ) -> Outcome:
     """Run one trial: a block of a single column. ``model_config`` is said of a saved model, which has one workload."""
     if model_config is not None:
-        said = {"model_config": model_config, "workload": model_config.workload}
-        different |= said | {"file_hash": source_hash(file, model_config)}
+        source = sources.of(file)
+        config = source.config(model_config)
+        different |= {"model_config": config, "workload": config.workload, "file_hash": source.hash(config)}
     if variants.has(options, "replaces"):
         different["baseline_hash"] = catalog.baselines(file)[backend]
     (outcome,) = together([member(file, backend, python, memory_bytes, options=options, **different)], kept=kept)

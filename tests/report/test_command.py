@@ -13,11 +13,11 @@ from kerasbench.modes import fastest, known, soak, versus
 from kerasbench.modes.command import command as declared
 from kerasbench.modes.command import settings
 from kerasbench.modes.fastest.plan import EFFORT
-from kerasbench.plan import live
 from kerasbench.protocol.columns import Options, Size
 from kerasbench.protocol.requests import ModelConfig, Protocol
 from kerasbench.report.command import command
 from kerasbench.results.run import PUBLISHED, QUICK, SWEEP, Effort, RunConfig, exactly
+from kerasbench.sources import saved_model
 from tests import made
 
 SOAKED = Effort(1, 1, cold=False, protocol=Protocol("calls", lasts=True))  # as the command soak makes it
@@ -66,7 +66,7 @@ def test_a_run_has_the_command_that_makes_it(words: str) -> None:
     made.known(app.get_command(click.Context(app), name)).make_context(name, rest)
 
 
-OF_MODEL = f"/tmp/{live.FOLDER}abc/mine.keras"
+OF_MODEL = f"/tmp/{saved_model.LIVE_FOLDER}abc/mine.keras"
 
 
 @pytest.mark.parametrize(

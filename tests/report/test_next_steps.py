@@ -5,9 +5,9 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes import fastest, versus
-from kerasbench.plan.live import FOLDER
 from kerasbench.report import next_steps
 from kerasbench.results.run import QUICK, RunConfig, exactly
+from kerasbench.sources.saved_model import LIVE_FOLDER
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH
 from tests.report.table import brief, plain
@@ -62,5 +62,5 @@ def test_a_page_ends_with_what_to_type_next() -> None:
 
 
 def test_of_a_model_object_the_next_step_is_a_call() -> None:
-    gone = next_of(scenarios=[f"/tmp/{FOLDER}0/net.keras"], effort=QUICK)
+    gone = next_of(scenarios=[f"/tmp/{LIVE_FOLDER}0/net.keras"], effort=QUICK)
     assert gone.startswith("Next: for numbers to rely on kerasbench.run(model); for the fastest settings kerasbench.")

@@ -18,7 +18,7 @@ from kerasbench.runners import Hooks
 from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.trainer import PreparedModel
-from kerasbench.scenario import ScenarioError, Workload, baseline_file, source_hash
+from kerasbench.scenario import ScenarioError, Workload, baseline_file, file_hash
 from tests.worker import stand_in_keras
 from tests.worker.stand_in_keras import Baseline
 
@@ -92,7 +92,7 @@ def built(file: Path, text: str, hashed: bool = True, layers: Any = (), feed: Fe
     baseline = baseline_file(file, "torch")
     baseline.write_text(text)
     request = TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
-    planned = dataclasses.replace(request, baseline_hash=source_hash(baseline) if hashed else "")
+    planned = dataclasses.replace(request, baseline_hash=file_hash(baseline) if hashed else "")
     runner = BaselineRunner(backends.get("torch"), planned)
     scenario: Any = SimpleNamespace(generate=None, new_tokens=0)
     runner.take_model(PreparedModel(scenario, feed, feed, model))

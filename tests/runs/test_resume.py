@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.plan import live
 from kerasbench.plan.cases import Plan, Probes
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.measurement import Samples, Slice
@@ -17,6 +16,7 @@ from kerasbench.results.code import measuring_code
 from kerasbench.results.run import INTERRUPTED, ResumeConfig, Run, RunConfig, Trial, exactly
 from kerasbench.results.store import Store
 from kerasbench.runs import resume, stopping
+from kerasbench.sources import saved_model
 from tests import made
 
 JAX, TORCH = made.case(backend="jax"), made.case(backend="torch")
@@ -167,7 +167,7 @@ def test_no_damaged_run_is_passed_over_unsaid(tmp_path: Path, capsys: pytest.Cap
         {"machine": made.changed(HERE, identifier="b")},
         {"machine": made.changed(HERE, cores=4)},
         {"machine": made.changed(HERE, gpus=["NVIDIA H200"])},
-        {"config": RunConfig([f"/tmp/{live.FOLDER}x/net.keras"])},
+        {"config": RunConfig([f"/tmp/{saved_model.LIVE_FOLDER}x/net.keras"])},
     ],
 )
 def test_what_cannot_go_on_here(different: dict[str, Any], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import LookRequest, Protocol, TrialRequest
 from kerasbench.runners.feed import Feed, Rows
-from kerasbench.scenario import load, source_hash
+from kerasbench.scenario import file_hash, load
 from kerasbench.variants.causes.cause import Cause
 from kerasbench.worker import describe
 from kerasbench.worker.build import prepare_model
@@ -90,7 +90,7 @@ def written(folder: Path, supports_jit: bool = True, model: str = "Model") -> Pa
 
 def look(file: Path, backend: str, options: Options) -> dict[str, str]:
     causes = [Compiled.name]
-    return describe.look(LookRequest(str(file), source_hash(file), "default", backend, made.CPU, 0, causes, options))
+    return describe.look(LookRequest(str(file), file_hash(file), "default", backend, made.CPU, 0, causes, options))
 
 
 @pytest.mark.parametrize("supports_jit", [True, False])

@@ -217,7 +217,7 @@ def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
     monkeypatch.setattr(trial, "built", Mock())
     monkeypatch.setattr(trial, "refuse_other_frameworks", Mock())
     monkeypatch.setattr(trial, "measured", measured := Mock(side_effect=InterruptedError))
-    nothing: Any = SimpleNamespace()
+    nothing: Any = SimpleNamespace(phase=None)
     with pytest.raises(InterruptedError):
         trial.run_trial(request, nothing, nothing)
     meter: Meter = measured.call_args.args[0].meter

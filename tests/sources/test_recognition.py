@@ -4,8 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from kerasbench import sources
 from kerasbench.errors import UnusableScenario
-from kerasbench.plan import catalog, recognition
+from kerasbench.plan import catalog
+from kerasbench.sources import python, saved_model
 
 SCRIPT = """import keras
 from pathlib import Path
@@ -31,7 +33,7 @@ def test_a_training_script_is_recognised_and_not_run(tmp_path: Path, monkeypatch
     (tmp_path / "model.py").write_text("from tensorflow import keras")
     (tmp_path / "main.py").write_text("import model")
     for name in "train.py", "main.py":
-        assert recognition.is_script(tmp_path / name)
+        assert sources.of(tmp_path / name).kind == "script"
         catalog.require_known([name])
     assert not (tmp_path / "was_run").exists()
 
@@ -40,7 +42,7 @@ def test_a_notebook_has_cells_of_python(tmp_path: Path) -> None:
     file = tmp_path / "train.ipynb"
     cells = [{"cell_type": "markdown", "source": "x"}, {"cell_type": "code", "source": ["import keras"]}]
     file.write_text(json.dumps({"cells": cells}))
-    assert recognition.is_script(file)
+    assert sources.of(file).kind == "script"
     catalog.require_known([str(file)])
     assert "not a Jupyter notebook" in refusal(file, "{}")
     assert "not a Jupyter notebook" in refusal(file, b"\x00")
@@ -60,7 +62,8 @@ def test_a_notebook_has_cells_of_python(tmp_path: Path) -> None:
         "import itself",
     ],
 )
-def test_what_only_looks_like_one_is_refused(text: str, tmp_path: Path) -> None:
+def test_what_only_looks_like_one_is_refused(text: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("PYTHONPATH", raising=False)  # in which this package may be
     (tmp_path / "helper.py").write_text("import itself\nclasses = 3")
     (tmp_path / "itself.py").write_text("import itself, helper")
     assert "nothing in it makes a Scenario" in refusal(tmp_path / "mine.py", text)
@@ -88,12 +91,12 @@ def test_one_that_is_made_elsewhere_is_accepted(text: str, tmp_path: Path, monke
     monkeypatch.setenv("PYTHONPATH", str(tmp_path / "far"))
     file = tmp_path / "mine.py"
     file.write_text(text)
-    recognition.require_recognised(file)
+    sources.of(file).require_usable()
 
 
 def test_every_built_in_scenario_is_one() -> None:
     for file in catalog.builtin_files():
-        recognition.require_scenario(file)
+        python.require_scenario(file)
 
 
 def test_an_error_in_its_syntax_has_its_line(tmp_path: Path) -> None:
@@ -134,11 +137,11 @@ def test_a_file_of_keras_2_is_refused_by_its_metadata_before_any_process_starts(
 def test_what_says_no_old_version_is_left_to_the_child(metadata: object, tmp_path: Path) -> None:
     file = tmp_path / "new.keras"
     archive(file, metadata)
-    recognition.require_model(file)
+    saved_model.require_model(file)
 
 
 def test_a_huge_list_of_members_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "old.keras"
     archive(file, {"keras_version": "2.15.0"})
-    monkeypatch.setattr(recognition, "MAX_DIRECTORY_BYTES", 8)
-    recognition.require_model(file)
+    monkeypatch.setattr(saved_model, "MAX_DIRECTORY_BYTES", 8)
+    saved_model.require_model(file)

@@ -14,11 +14,11 @@ import pytest
 
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import ModelConfig
+from kerasbench.runners.failure import failure_of
 from kerasbench.runners.inputs import Spec
 from kerasbench.scenario import ModelError
-from kerasbench.worker import saved
-from kerasbench.worker.failure import failure_of
-from kerasbench.worker.saved import Outline, outline
+from kerasbench.sources import loading as saved
+from kerasbench.sources.loading import Outline, outline
 from tests.worker.stand_in_keras import saved_model
 
 
@@ -110,7 +110,7 @@ def test_a_configuration_that_is_none_is_damaged(file: Path, config: str) -> Non
 @pytest.mark.skipif(sys.platform != "linux", reason="Linux alone refuses memory that is only asked for")
 def test_a_configuration_of_brackets_alone_is_not_made_of_them(file: Path) -> None:
     saved_model(file, {"config": {"a": [[]] * 500_000}})
-    code = "from pathlib import Path\nfrom kerasbench.worker import saved\nsaved.PARSED_BYTES = 16 << 20\n"
+    code = "from pathlib import Path\nfrom kerasbench.sources import loading as saved\nsaved.PARSED_BYTES = 16 << 20\n"
     code += f"saved.outline(Path({str(file)!r}), trusted=True, custom=True)"  # this process may have memory to spare
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "ModelError: mine.keras: its configuration takes more than 16 MiB of memory: refused" in ended.stderr

@@ -23,22 +23,13 @@ from typing import Any, NoReturn
 
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.protocol.requests import (
-    CountRequest,
-    DescribeRequest,
-    LookRequest,
-    ModelConfig,
-    ScriptConfig,
-    TrialRequest,
-    fitting,
-)
+from kerasbench.protocol.requests import ModelConfig, ScriptConfig
+from kerasbench.runners.failure import DETAIL_CHARACTERS, OOM, one_line
 from kerasbench.runners.streams import feed_of
 from kerasbench.runners.weights import keep_loaded_weights
-from kerasbench.scenario import NOTEBOOK, Scenario, ScenarioError, Workload, require_unchanged
+from kerasbench.scenario import Scenario, ScenarioError, Workload
+from kerasbench.sources.source import Phase, ResolvedScenario
 from kerasbench.text import count
-from kerasbench.worker.failure import DETAIL_CHARACTERS, OOM, one_line
-from kerasbench.worker.pipe import Pipe
-from kerasbench.worker.source import ResolvedScenario
 
 LAST_LINES = 4  # of what a script prints before it leaves
 MAIN = "__main__"
@@ -78,23 +69,14 @@ def current_call() -> FitCall:
     return Enclosure.call
 
 
-ScriptRequest = TrialRequest | DescribeRequest | LookRequest | CountRequest
-
-
-def enter(request: ScriptRequest, pipe: Pipe, then: Callable[[], NoReturn]) -> NoReturn:
+def enter(file: Path, config: ScriptConfig, seed: int, phase: Phase, then: Callable[[], NoReturn]) -> NoReturn:
     """Run a script until its fit, and call ``then`` in there; raise ScriptError or TrialFailure where it has none."""
-    (file,) = map(Path, request.files if isinstance(request, DescribeRequest) else [request.file])
-    config = request.model_config.script
-    assert config is not None
-    if not isinstance(request, DescribeRequest):
-        require_unchanged(file, request.file_hash, request.model_config)
     import keras
 
-    seed = getattr(request, "seed", 0)
     seed_all(seed)
     counts = dict.fromkeys(("fit", *LOOPS), 0)
     with ExitStack() as stack:
-        stack.enter_context(pipe.phase("script"))
+        stack.enter_context(phase("script"))
         inside = ExitStack()  # what ends where the script has come to its fit
         printed = inside.enter_context(_tail_of_stderr())
         inside.enter_context(_noting_calls(keras, counts))
@@ -192,7 +174,7 @@ def _execute(file: Path, config: ScriptConfig) -> None:
     os.environ["MPLBACKEND"] = "Agg"  # plt.show() shows nothing, and waits for nobody
     sys.argv = [str(file), *config.arguments]
     sys.path.insert(0, str(file.resolve().parent))
-    if file.suffix != NOTEBOOK:
+    if file.suffix == ".py":
         runpy.run_path(str(file), run_name=MAIN)
         return
     module = ModuleType(MAIN)
@@ -327,4 +309,4 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
         class_weight=call.arguments["class_weight"],
         callbacks=(lambda folder: _listed(call.arguments["callbacks"])) if script.callbacks else None,
     )
-    return ResolvedScenario(scenario, fitting(file.stem), text, feed=feed)
+    return ResolvedScenario(scenario, text, feed=feed)

@@ -14,14 +14,15 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.protocol.requests import ModelConfig, fitting
+from kerasbench.protocol.requests import ModelConfig
+from kerasbench.runners.failure import OOM, missing_framework, one_line, other_framework
 from kerasbench.runners.inputs import UNNAMED, Spec, fitted, specs_of
 from kerasbench.scenario import Kind, ModelError, execute
+from kerasbench.sources import configs
+from kerasbench.sources.rows import SIZE_MISSING, ModelWithoutRows
+from kerasbench.sources.source import ResolvedScenario
 from kerasbench.text import GIB
 from kerasbench.text import size as in_words
-from kerasbench.worker import configs
-from kerasbench.worker.failure import OOM, missing_framework, one_line, other_framework
-from kerasbench.worker.source import ResolvedScenario, Source
 
 CONFIG, METADATA = "config.json", "metadata.json"
 MAX_JSON_BYTES = 32 << 20  # a network of a thousand layers has two megabytes
@@ -82,7 +83,7 @@ class Outline:
 def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     model = outline(file, trusted=config.trust, custom=bool(config.custom))
     if model.inputs is None and not (config.inputs or config.rows):
-        raise ModelError("the shape of its input is missing", "give it, as in --input 28x28 or --input a=8 --input b=4")
+        raise ModelError(*SIZE_MISSING)
     for spec in model.inputs or ():
         if spec.dtype == configs.TEXT:
             raise reads_text(file, spec, model)
@@ -92,8 +93,8 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     by = f"saved by Keras {model.keras}" if model.keras else "of a Keras that does not say its version"
     reason = f"; {model.untrained}, so it is not trained" if model.untrained else ""
     text = f"A saved model ({model.kind}), {by}{reason}."
-    source = Source(lambda: load(file, config, model), config, model.compiled, specs)
-    return source.resolved(fitting(file.stem), text, model.of, keeps_weights=True)
+    source = ModelWithoutRows(lambda: load(file, config, model), config, model.compiled, specs)
+    return source.resolved(text, model.of, keeps_weights=True)
 
 
 def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:

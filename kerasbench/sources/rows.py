@@ -5,19 +5,16 @@ import json
 import math
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from unittest.mock import patch
 
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.requests import STRUCTURE, ModelConfig
+from kerasbench.runners.failure import one_line
 from kerasbench.runners.inputs import DEFAULT_BELOW, FLOATS, UNNAMED, Spec, fitted, is_nested, leaves, mapped, steps_of
 from kerasbench.scenario import Kind, ModelError, Scenario, Workload
-from kerasbench.worker.failure import one_line
-
-if TYPE_CHECKING:
-    from kerasbench.runners.feed import Feed  # which imports NumPy
+from kerasbench.sources.source import ResolvedScenario
 
 # Names of Keras' losses in lower case, without underscores, by the targets they take; others take any numbers.
 CLASSES = {"sparsecategoricalcrossentropy", "categoricalgeneralizedcrossentropy", "circle"}
@@ -29,6 +26,7 @@ UNUSED = object()  # stands for the loss of what no loss and no metric looks at:
 KNOWN = CLASSES | SHARES | BITS | SIGNS | UNMADE
 DEFAULT_BATCH = 32
 LOOKED_UP = 8  # rows: so many different ids are hardly ever one
+SIZE_MISSING = ("the shape of its input is missing", "give it, as in --input 28x28 or --input a=8 --input b=4")
 TEST_BATCHES = 16  # that a pass of predict takes: of a deep network, one can take a second
 
 
@@ -74,17 +72,7 @@ def losses(loss: Any, outputs: Any, names: Sequence[str]) -> list[Any]:
     return [*by_output, *[None] * count][:count]
 
 
-@dataclass(frozen=True)
-class ResolvedScenario:
-    scenario: Scenario
-    name: str
-    text: str  # its description, with its title on the first line
-    load: Callable[[], None] | None = None  # a model that says itself what it takes; None: a scenario file does so
-    look: Callable[[], None] = lambda: None  # at what it takes, once it is loaded
-    feed: "Feed | None" = None  # of a script, which has said itself what its model is given; None: rows are drawn
-
-
-class Source:
+class ModelWithoutRows:
     """Loads a model, hands it out and draws rows for it. ``specs``: its inputs, as far as they are known before."""
 
     def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
@@ -97,7 +85,7 @@ class Source:
         self._outputs: Any = Spec("y", ())
         self._losses: list[Any] = [UNUSED]
 
-    def resolved(self, name: str, text: str, kind: Kind = "other", keeps_weights: bool = False) -> ResolvedScenario:
+    def resolved(self, text: str, kind: Kind = "other", keeps_weights: bool = False) -> ResolvedScenario:
         is_random, batch = not self._config.rows, self._config.batch or DEFAULT_BATCH
         samples = self._config.samples or batch * steps_of(self._specs, batch)  # the user's, or a pool of whole batches
         test = TEST_BATCHES * batch if is_random else 0
@@ -110,7 +98,7 @@ class Source:
             keeps_weights=keeps_weights,
             trains=self._trains,
         )
-        return ResolvedScenario(scenario, name, text, self.load, self.look)
+        return ResolvedScenario(scenario, text, self.load, self.look)
 
     def build(self, workload: Workload) -> Any:
         model, self._model = self._model, None

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from kerasbench.runners.inputs import Spec
-from kerasbench.worker.configs import NO_LOSS, NOT_COMPILED, cut_lines, why_untrained
+from kerasbench.sources.configs import NO_LOSS, NOT_COMPILED, cut_lines, why_untrained
 
 ADAM = {"class_name": "Adam", "config": {"learning_rate": 0.1, "beta_1": 0.9, "decay": 0.0}}
 OWN = {"class_name": "Sampling", "registered_name": "mine>Sampling", "config": {}}

@@ -10,8 +10,8 @@ import pytest
 
 from kerasbench import backends
 from kerasbench.protocol.messages import Code, TrialFailure
+from kerasbench.runners.failure import HidingFinder, failure_of, own_step, refuse_other_frameworks
 from kerasbench.scenario import ScenarioError
-from kerasbench.worker.failure import HidingFinder, failure_of, own_step, refuse_other_frameworks
 
 
 @pytest.mark.parametrize(

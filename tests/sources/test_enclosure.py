@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from kerasbench.protocol.messages import Code, TrialFailure
-from kerasbench.protocol.requests import DescribeRequest, ModelConfig, ScriptConfig
-from kerasbench.worker import script
-from kerasbench.worker.script import ScriptError, _without_fit, notebook_code
+from kerasbench.protocol.requests import ModelConfig, ScriptConfig
+from kerasbench.sources import enclosure as script
+from kerasbench.sources.enclosure import ScriptError, _without_fit, notebook_code
 
 BEGINNING = "import keras, sys\nimport numpy as np\nx, y = np.zeros((64, 3)), np.zeros(64)\nmodel = keras.Model()\n"
 
@@ -64,14 +64,13 @@ def keras(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
 
 
 def enter(folder: Path, text: str, config: ScriptConfig | None = None, name: str = "train.py") -> Path:
-    """Run a script with a pipe that takes everything; leave it by ReachedFit where it comes to its fit."""
+    """Run a script; leave it by ReachedFit where it comes to its fit."""
     (file := folder / name).write_text(BEGINNING + text if name.endswith(".py") else text)
-    pipe: Any = SimpleNamespace(phase=lambda phase: contextlib.nullcontext())
 
     def reach() -> Any:
         raise ReachedFit
 
-    script.enter(DescribeRequest([str(file)], ModelConfig(script=config or ScriptConfig())), pipe, reach)
+    script.enter(file, config or ScriptConfig(), 0, lambda phase: contextlib.nullcontext(), reach)
 
 
 CALLBACKS = "callbacks = [type('Saves', (), {})(), type('Stops', (), {})()]\n"
@@ -87,7 +86,7 @@ def test_a_script_stops_in_its_fit_with_what_it_gives(tmp_path: Path, keras: Sim
     assert (call.left_out, call.arguments["batch_size"], keras.Model.fit) == (("Saves", "Stops"), 16, original)
     assert keras.seeds == [0, 0, 0, 0, 0, 0]  # before the script and inside fit, of all three frameworks
     resolved = script.resolve(tmp_path / "train.py", ModelConfig(script=config))
-    assert resolved.name == "train" and resolved.feed is not None and resolved.feed.workload.name == "a-b"
+    assert resolved.feed is not None and resolved.feed.workload.name == "a-b"
     assert resolved.text == (
         "Measured: fit() in train.py, of a Model fed by arrays. Left out: Saves, Stops (--callbacks keeps them)."
     )

@@ -8,12 +8,13 @@ from unittest.mock import Mock
 import numpy as np
 import pytest
 
+from kerasbench import sources
 from kerasbench.protocol.requests import Input, ModelConfig
 from kerasbench.runners.inputs import Spec
 from kerasbench.scenario import ModelError, Workload
-from kerasbench.worker import source
-from kerasbench.worker.resolve import application, resolve
-from kerasbench.worker.source import Source, inputs_of
+from kerasbench.sources import rows as source
+from kerasbench.sources.rows import ModelWithoutRows as Source
+from kerasbench.sources.rows import inputs_of
 from tests.worker import stand_in_keras
 from tests.worker.stand_in_keras import Embedding, Model, Tensor, saved_model
 
@@ -158,7 +159,7 @@ def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
         (ModelConfig(batch=8), 64 * 8, 16 * 8, 8),  # batches of one MiB
         (ModelConfig(samples=100, rows="rows.npz"), 100, 0, 32),  # none is left that was not trained on
     ):
-        (workload,) = Source(two, config, True, [Spec("x", (1 << 15,))]).resolved("two", "").scenario.workloads
+        (workload,) = Source(two, config, True, [Spec("x", (1 << 15,))]).resolved("").scenario.workloads
         assert (workload.train, workload.test, workload.batch_size) == (train, test, batch)
 
 
@@ -169,23 +170,25 @@ LAYER = {"class_name": "InputLayer", "config": {"name": "a", "batch_shape": [Non
 def test_a_saved_model_is_trained_if_it_was_compiled(tmp_path: Path, compiled: bool, text: str) -> None:
     loss = {"loss": "mse"} if compiled else None
     config = {"class_name": "Sequential", "config": {"layers": [LAYER]}, "compile_config": loss}
-    mine = resolve(saved_model(tmp_path / "mine.keras", config), ModelConfig([Input("a", [7])], 4))
-    assert (mine.name, mine.text) == ("mine", f"A saved model (Sequential), saved by Keras 3.15.1{text}")
+    file = sources.of(saved_model(tmp_path / "mine.keras", config))
+    mine = file.resolve(ModelConfig([Input("a", [7])], 4))
+    assert (file.name, mine.text) == ("mine", f"A saved model (Sequential), saved by Keras 3.15.1{text}")
     assert (mine.scenario.keeps_weights, mine.scenario.trains, mine.scenario.learnable) == (True, compiled, False)
     assert mine.scenario.workloads[0].name == "a-7-batch-4"
     given = ModelConfig(rows="rows.npz", samples=90)  # which have their sizes
-    (workload,) = resolve(tmp_path / "mine.keras", given).scenario.workloads
+    (workload,) = file.resolve(given).scenario.workloads
     assert (workload.train, workload.batch_size) == (90, 32)
 
 
 def built(name: str, given: ModelConfig) -> Any:
-    scenario = application(name, given).scenario
+    scenario = sources.of(Path(f"keras.applications.{name}")).resolve(given).scenario
     return scenario.build(scenario.workloads[0])
 
 
 def test_a_name_is_a_scenario_with_random_weights() -> None:
-    small = resolve(Path("keras.applications.SmallNet"), ModelConfig(batch=8))
-    assert (small.name, small.scenario.keeps_weights, small.scenario.workloads[0].batch_size) == ("SmallNet", False, 8)
+    named = sources.of(Path("keras.applications.SmallNet"))
+    small = named.resolve(ModelConfig(batch=8))
+    assert (named.name, small.scenario.keeps_weights, small.scenario.workloads[0].batch_size) == ("SmallNet", False, 8)
     assert small.text.startswith("SmallNet of keras.applications, with random weights.")
 
 
