@@ -168,12 +168,14 @@ def test_pages_csv_and_json_are_as_they_were(name: str, shell: Shell, request: p
     data_kinds = ("csv", "json", "svg")  # whose last digits differ between systems
     texts = {f"{name}.{kind}": rounded(text) if kind.endswith(data_kinds) else text for kind, text in printed}
     if request.config.getoption("update"):
+        for place in GOLDEN.glob(f"{name}.*"):
+            place.unlink()
         for file, text in texts.items():
             (GOLDEN / file).write_text(text, encoding="utf-8")
+    assert {place.name for place in GOLDEN.glob(f"{name}.*")} == texts.keys(), UPDATE
     differing: list[str] = []
     for file, text in texts.items():
-        known = (GOLDEN / file).read_text(encoding="utf-8") if (GOLDEN / file).exists() else ""
-        lines = known.splitlines(), text.splitlines()
+        lines = (GOLDEN / file).read_text(encoding="utf-8").splitlines(), text.splitlines()
         differing += difflib.unified_diff(*lines, f"tests/golden/{file}", "now", n=0, lineterm="")
     if differing:
         shown = "\n".join(differing[:LINES])
