@@ -264,5 +264,5 @@ ROWS = Option("--rows FILE", MACHINES, "", default="", hidden=True)
 SAMPLES = Option("--samples N", MACHINES, "", default=0, hidden=True)
 
 
-def as_json(text: str = "Print JSON instead of tables (kerasbench docs python-and-files).") -> Option:
+def as_json(text: str = "Print JSON (kerasbench docs python-and-files).") -> Option:
     return Option("--json", SHOW, text, "as_json")

@@ -72,7 +72,7 @@ def _ranks_of_images(graph: Any) -> Ranks:
     known = [layer for layer in graph.layers if hasattr(layer, "data_format")]
     known = [layer for layer in known if not isinstance(layer, keras.layers.Flatten)]
     if first := next((layer.name for layer in known if layer.data_format == FIRST), None):
-        raise _refused(f"its layer {first} has them first already")
+        raise _refused(f"its layer {first} already has its channels first")
     if not known:
         raise _refused("it has no layer with channels, as convolutions and pooling have")
     ranks = {len(tensor.shape) for layer in known for tensor in _taken(layer)}
@@ -155,7 +155,7 @@ def _give_weights(graph: Any, made: Any) -> None:
             if weight.shape != tuple(variable.shape):
                 weights[place] = np.moveaxis(weight, -1, 0)
             if weights[place].shape != tuple(variable.shape):
-                raise _refused(f"its layer {layer.name} has weights of another shape then")
+                raise _refused(f"its layer {layer.name} has weights of another shape with channels first")
         copy.set_weights(weights)
 
 
@@ -174,7 +174,7 @@ def _computed_or_refused(inputs: Any, outputs: Outputs, x: Any) -> Outputs:
             try:
                 _computed(inputs, [(name, tensor)], x)
             except Exception:
-                raise _refused(f"its layer {name} does not run then") from error
+                raise _refused(f"its layer {name} does not run with channels first") from error
         raise
 
 
@@ -188,7 +188,7 @@ def _require_alike(expected: Outputs, computed: Outputs, ranks: Ranks, bound: fl
         wanted = np.moveaxis(before, -1, 1) if before.ndim in ranks else before
         largest = float(np.max(np.abs(wanted), initial=0.0))
         if wanted.shape != after.shape or not np.max(np.abs(wanted - after), initial=0.0) <= bound * largest:
-            raise _refused(f"its layer {name} computes something else then")
+            raise _refused(f"its layer {name} computes something else with channels first")
 
 
 def _compile_as(model: Any, made: Any) -> None:

@@ -123,14 +123,14 @@ computes the same: True (6, 3, 8, 8) True
 compiled alike: True 0.25
 the same loss: True
 one dimension: (None, 3, 8)
-dense: unsupported {WHAT} its layer named has weights of another shape then
-softmax: unsupported {WHAT} its layer named computes something else then
-permute: unsupported {WHAT} its layer named computes something else then
-another shape: unsupported {WHAT} its layer named computes something else then
+dense: unsupported {WHAT} its layer named has weights of another shape with channels first
+softmax: unsupported {WHAT} its layer named computes something else with channels first
+permute: unsupported {WHAT} its layer named computes something else with channels first
+another shape: unsupported {WHAT} its layer named computes something else with channels first
 not to be copied: unsupported {WHAT} its layer bare cannot be made again from its configuration
 fails: unsupported {WHAT} its layer named does not take an image that has them first
 returns an image: unsupported {WHAT} its layer named returns an image, as its targets are
-is moved already: unsupported {WHAT} its layer named has them first already
+is moved already: unsupported {WHAT} its layer named already has its channels first
 has no channels: unsupported {WHAT} it has no layer with channels, as convolutions and pooling have
 drops channels: {WHAT} its layer named drops what comes last
 steps of its own: {WHAT} its class Own has a call, or steps, of its own

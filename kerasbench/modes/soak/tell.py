@@ -185,7 +185,7 @@ class Tells(Teller):
         if few:
             named = names(soak.column for soak in soaks(findings))
             who = listed([named[soak.column] for soak in few])
-            yield [Strong(f"Too short on {who}."), " It did too few of these. Give it more --minutes."]
+            yield [Strong(f"Too short on {who}."), " Too few steps or builds for a trend: give it more --minutes."]
 
     def sentences(self, findings: Findings) -> list[str]:
         named = names(soak.column for soak in soaks(findings))

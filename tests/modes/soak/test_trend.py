@@ -119,7 +119,7 @@ def test_a_column_that_did_too_little_is_named_beside_one_that_grows(rng: random
     findings = Findings.of(record)
     assert "memory grows on PyTorch (too short to say on JAX)" in Tells().title(findings)
     assert [plain(line) for line in Tells().advice(findings)] == [
-        "Too short on JAX. It did too few of these. Give it more --minutes."
+        "Too short on JAX. Too few steps or builds for a trend: give it more --minutes."
     ]
 
 
