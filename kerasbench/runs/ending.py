@@ -9,14 +9,14 @@ from typing import Self
 from kerasbench.events import CycleEnded, Event, Notice, OnEvent
 
 
-class Ending:
+class InterruptibleBlock:
     """Takes the first interruption of a long block for its end, once there is something to keep; raises later ones."""
 
     def __init__(self, on_event: OnEvent, needed: Set[str]) -> None:
-        self.asked = False
+        self.is_interrupted = False
         self._on_event, self._needed = on_event, needed  # labels: a control is there for these columns alone
-        self._left: Collection[str] | None = None  # the columns of the newest cycle; None: there was none
-        self._said = False
+        self._columns: Collection[str] | None = None  # the columns of the newest cycle; None: there was none
+        self._is_announced = False
         self._before: dict[int, Callable[[int, FrameType | None], object]] = {}
 
     def __enter__(self) -> Self:
@@ -24,7 +24,7 @@ class Ending:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 if callable(handler := signal.getsignal(number)):
                     self._before[number] = handler
-                    signal.signal(number, self.take)
+                    signal.signal(number, self.handle)
         return self
 
     def __exit__(self, *raised: object) -> None:
@@ -33,18 +33,20 @@ class Ending:
 
     @property
     def is_over(self) -> bool:
-        return self.asked or bool(self._needed and self._left is not None and self._needed.isdisjoint(self._left))
+        if self._columns is None or not self._needed:
+            return self.is_interrupted
+        return self.is_interrupted or self._needed.isdisjoint(self._columns)
 
-    def take(self, number: int, frame: FrameType | None) -> None:
-        if self._left is not None and not self.asked:
-            self.asked = True
+    def handle(self, number: int, frame: FrameType | None) -> None:
+        if self._columns is not None and not self.is_interrupted:
+            self.is_interrupted = True
         else:
             self._before[number](number, frame)
 
-    def hear(self, event: Event) -> None:
+    def pass_on(self, event: Event) -> None:
         if isinstance(event, CycleEnded):
-            self._left = event.slices.keys()
-        if self.asked and not self._said:
-            self._said = True
+            self._columns = event.slices.keys()
+        if self.is_interrupted and not self._is_announced:
+            self._is_announced = True
             self._on_event(Notice("ending after this turn; what was measured is kept. Ctrl-C again discards it"))
         self._on_event(event)

@@ -25,7 +25,7 @@ from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.protocol.stages import PILOT, STAGES
 from kerasbench.results.run import Trial
 from kerasbench.runs import machine, schedule, sizes, turns
-from kerasbench.runs.ending import Ending
+from kerasbench.runs.ending import InterruptibleBlock
 from kerasbench.runs.planner import Planner
 from kerasbench.runs.records import limit_on, trial_record, trial_request
 from kerasbench.runs.rows import ALONE, RowProgress
@@ -72,7 +72,8 @@ class BlockLauncher:
     def measure(self, row: RowProgress, cases: Sequence[Case], index: int, number: int) -> tuple[list[Trial], bool]:
         """Measure one block; return its trials, and whether it was a long one that somebody has interrupted."""
         is_long = cases[0].protocol.lasts
-        ending = Ending(self.on_event, {case.label for case in cases if is_long and not case.options.control})
+        needed = {case.label for case in cases if is_long and not case.options.control}
+        block = InterruptibleBlock(self.on_event, needed)
         limits = [limit_on(case.device, variants.pinned(case.options), self.planned, self.state) for case in cases]
         known = [row.known[case.key] for case in cases]
         budget = machine.memory_budget(
@@ -82,25 +83,26 @@ class BlockLauncher:
         )
         rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
         seed = f"{self.planned.config.seed}/{number}"  # no two blocks have the same order
-        policy = RowPolicy(self.planner, row, cases, limits, budget, ending, self.on_event, seed, rest_s)
-        with ending if is_long else nullcontext():
+        policy = RowPolicy(self.planner, row, cases, limits, budget, block, self.on_event, seed, rest_s)
+        with block if is_long else nullcontext():
             trials = self._watched(policy, index, number)
         for member, held_bytes in chain.from_iterable(pool.seen_bytes.items() for pool in budget.pools[1:]):
             known[member].on_card_bytes = max(known[member].on_card_bytes, held_bytes)
-        return trials, ending.asked
+        return trials, block.is_interrupted
 
     def _watched(self, policy: "RowPolicy", index: int, number: int) -> list[Trial]:
         row, cases, limits = policy.row, policy.cases, policy.limits
         members = [self._member(row, case) for case in cases]
-        hear = policy.ending.hear
-        hear = hear if cases[0].protocol.lasts else partial(tell_marked, cases, limits, hear)
+        pass_on = policy.block.pass_on
+        if not cases[0].protocol.lasts:
+            pass_on = partial(pass_on_marked, cases, limits, pass_on)
         is_first = not any(trial.measurement for trial in row.trials)
         stage = schedule.stage_of(self.planner.metric(row))
         left = [case for case in row.cases if case not in row.alive]
         self.on_event(events.BlockStarted(cases, is_first, stage, left))
         outcomes, seen = self.monitor.watch(
             [case.device for case in cases],
-            lambda: self.launch(members, policy, hear, self._at_once(row, cases)),
+            lambda: self.launch(members, policy, pass_on, self._at_once(row, cases)),
             lambda reason: self.on_event(events.Waiting(cases[0].row_label, reason)),
         )
         several = sum(outcome is not None for outcome in outcomes) > 1
@@ -154,7 +156,7 @@ class RowPolicy(BlockPolicy):
     cases: Sequence[Case]
     limits: Sequence[load.LoadLimit]
     budget: machine.MemoryBudget
-    ending: Ending
+    block: InterruptibleBlock
     on_event: events.OnEvent
     seed: str
     rest_s: float
@@ -187,7 +189,7 @@ class RowPolicy(BlockPolicy):
         # In hours of slices there is nothing to measure again.
         judged = list(slices.values()) if self._protocol.lasts else load.judged(stage, slices, self.limits)
         most = self.row.decision.next_block.cycles.get(stage)
-        return self.ending.is_over or turns.enough(self._protocol, self._shares, stage, judged, most)
+        return self.block.is_over or turns.enough(self._protocol, self._shares, stage, judged, most)
 
     def leaves(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> Mapping[int, Failure | None]:
         if stage != PILOT:
@@ -199,10 +201,12 @@ class RowPolicy(BlockPolicy):
         return sizes.left_behind([name_of(case.column) for case in self.cases], self._first_steps, steps_ns)
 
 
-def tell_marked(cases: Sequence[Case], limits: Sequence[load.LoadLimit], hear: OnBlockEvent, event: BlockEvent) -> None:
+def pass_on_marked(
+    cases: Sequence[Case], limits: Sequence[load.LoadLimit], on_event: OnBlockEvent, event: BlockEvent
+) -> None:
     """Pass an event on; slices that other programs interrupted are marked, so that nobody is called ahead by them."""
     if isinstance(event, events.CycleEnded) and event.stage in STAGES:
         places = {case.label: place for place, case in enumerate(cases)}
         columns = {places[label]: slices for label, slices in event.slices.items()}
         event = replace(event, slices=dict(zip(event.slices, load.judged(event.stage, columns, limits), strict=True)))
-    hear(event)
+    on_event(event)

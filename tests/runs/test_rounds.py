@@ -29,7 +29,7 @@ from kerasbench.protocol.stages import PILOT, TRAIN
 from kerasbench.results.run import QUICK, Effort, Run, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, turns
-from kerasbench.runs.launcher import tell_marked
+from kerasbench.runs.launcher import pass_on_marked
 from kerasbench.runs.schedule import order_cases
 from tests import made
 from tests.scripted import CASES, THREE, Events, FakeWorker, noisy, quiet, run
@@ -431,11 +431,11 @@ def test_turns_that_other_programs_interrupt_are_told_as_such() -> None:
     cases, heard = [made.case(backend=name) for name in ("jax", "torch")], list[object]()
     busy = [Slice(10, 100 * made.MS, cycle, 0, others_ns=(cycle < 2) * 90 * made.MS) for cycle in range(4)]
     event = events.CycleEnded("train", {case.label: busy for case in cases[::-1]}, False)
-    tell_marked(cases, [LoadLimit(), LoadLimit()], heard.append, event)
+    pass_on_marked(cases, [LoadLimit(), LoadLimit()], heard.append, event)
     (told,) = heard
     assert isinstance(told, events.CycleEnded) and list(told.slices) == list(event.slices)
     assert [[slice_.disturbed for slice_ in slices] for slices in told.slices.values()] == [
         [True, True, False, False]
     ] * 2
-    tell_marked(cases, [LoadLimit()] * 2, heard.append, events.Tick())
+    pass_on_marked(cases, [LoadLimit()] * 2, heard.append, events.Tick())
     assert heard[1:] == [events.Tick()]
