@@ -49,8 +49,8 @@ class SweepPlanner(Planner[SweepConfig]):
                 )
             if not selected.entry.description.scalable and any("width" in options for options in self.config.options):
                 raise UsageError(
-                    f"{selected.label} has no --width: its hidden layers cannot be scaled; docs/your-model.md shows "
-                    "how to make a scenario scalable"
+                    f"{selected.label} has no --width: its hidden layers cannot be scaled; kerasbench docs "
+                    "your-model shows how to make a scenario scalable"
                 )
 
     def more(self, planned: Plan, record: Run, spent_s: float) -> Plan | None:
