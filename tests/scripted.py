@@ -6,10 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 from unittest.mock import patch
 
-from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.families import Priors
-from kerasbench.analysis.ratios import by_rounds
+from kerasbench.analysis.ratios import RowRatios, by_rounds
 from kerasbench.events import Event, OnEvent
 from kerasbench.host.noise import MachineState
 from kerasbench.modes import known
@@ -17,12 +15,13 @@ from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent, PhaseStarted, Tick, TrialStarted
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
+from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import TrialRequest
 from kerasbench.results.run import Effort, Run, Trial, exactly
 from kerasbench.results.store import Store
-from kerasbench.runs import rounds, schedule, stopping
+from kerasbench.runs import rounds, schedule
 from kerasbench.runs.launcher import BlockLauncher, Launch
 from kerasbench.runs.machine import MachineMonitor
 from tests import made
@@ -54,11 +53,9 @@ def quiet(*heavy: int, hot: bool = False) -> MachineMonitor:
     return MachineMonitor(look, cool)
 
 
-def by_round(
-    a: Measured, b: Measured, metric: str, others: Sequence[Measured] = (), priors: Priors | None = None
-) -> LogEstimate | None:
-    """In place of analysis.ratios.ratio_of, for trials without slices."""
-    return by_rounds(a.by_round(metric), b.by_round(metric), {})
+def by_round(ratios: RowRatios[Column], a: Column, b: Column, metric: str) -> LogEstimate | None:
+    """In place of RowRatios.within_sessions, for trials without slices."""
+    return by_rounds(ratios.cases[a].by_round(metric), ratios.cases[b].by_round(metric), {})
 
 
 def run(
@@ -85,7 +82,7 @@ def run(
     state = different.pop("state", None) or made.state()
     interpreter = [different.pop("interpreter")] if "interpreter" in different else []
     heard = Events() if events is None else events
-    with patch.object(schedule, "order_cases", in_order), patch.object(stopping, "ratio_of", by_round):
+    with patch.object(schedule, "order_cases", in_order), patch.object(RowRatios, "within_sessions", by_round):
         launcher = BlockLauncher(plan, planner, launch, monitor or quiet(), heard, state, *interpreter)
         return rounds.Rounds(plan, planner, store, launcher, heard, state, **different).execute()
 

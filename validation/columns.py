@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.estimates import LogEstimate, variance
-from kerasbench.analysis.ratios import of_blocks, ratio_of
+from kerasbench.analysis.ratios import divide_blocks, estimate_ratio
 from kerasbench.host import load
 from kerasbench.plan import catalog
 from kerasbench.plan.cases import Case
@@ -116,7 +116,7 @@ def step_ms(column: Column, protocol: Protocol) -> float:
 def by_block(a: Measured, b: Measured) -> list[LogEstimate]:
     """Return the ratio of the steps of two columns in each block, as if there were no other block."""
     ratios = (
-        ratio_of(Measured([mine], None), Measured([other], None), STEADY, ())
+        estimate_ratio(Measured([mine], None), Measured([other], None), STEADY)
         for mine, other in zip(a.trials, b.trials, strict=True)
     )
     return [found for found in ratios if found is not None]
@@ -127,7 +127,7 @@ def spread(a: Measured, b: Measured, metric: str) -> tuple[float, float] | None:
 
     Standard deviations; None for fewer than two blocks, or where they have no slices.
     """
-    blocks = of_blocks((a, b), metric)
+    blocks = divide_blocks(a, b, metric)
     errors = [block.error for block in blocks if block.error is not None]
     if len(blocks) < 2 or len(errors) < len(blocks):
         return None

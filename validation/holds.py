@@ -29,7 +29,6 @@ from pathlib import Path
 from disturbers import KINDS
 
 from kerasbench.analysis.estimates import LogEstimate, variance
-from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column
 from kerasbench.results.store import load
@@ -163,7 +162,7 @@ def between(folder: Path) -> int:
         for row in summarize(load(data)).rows:
             first, *others = sorted(row.cases, key=lambda one: one.label)
             for other in others:
-                ratio = in_row(row, other, first, row.headline)
+                ratio = row.ratios.estimate(other, first, row.headline)
                 if ratio is not None and ratio.basis == "trials" and not ratio.disturbed:
                     found[row.label, (first, other)].append(ratio)
     excess: list[tuple[int, float]] = []

@@ -83,9 +83,9 @@ def measured_logs(file: Path) -> list[list[float]]:
     """Return the logarithm in each block of each row's ratios between backends or devices to its first column."""
     summary = summarize(load(file))
     return [
-        [one.log for one in ratios.of_blocks(pair, row.headline) if not one.disturbed]
+        [one.log for one in ratios.divide_blocks(*pair, row.headline) if not one.disturbed]
         for row in summary.rows
-        for pair in ratios.neighbours(row.cases.values())
+        for pair in ratios.neighbours(row.ratios.measured.values())
         if ratios.family_of(*pair) is Family.BACKENDS
     ]
 

@@ -29,9 +29,10 @@ from pathlib import Path
 
 from columns import spread
 
-from kerasbench.analysis.cases import Measured, Row
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.families import Family
-from kerasbench.analysis.ratios import assumed_scatter, by_slices, family_of, ratio_of
+from kerasbench.analysis.ratios import RowRatios, by_slices, estimate_ratio, family_of
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.measurement import Samples
 from kerasbench.results.store import load
@@ -88,9 +89,9 @@ def say_missed(rows: Sequence[Row]) -> None:
 
 def miss(a: Measured, b: Measured, block: int, metric: str) -> float | None:
     """Return by how much the interval of a block misses the ratio of all others, of logarithms; 0 if it holds it."""
-    one = ratio_of(of(a, {block}), of(b, {block}), metric, ())
+    one = estimate_ratio(of(a, {block}), of(b, {block}), metric)
     others = blocks(a, b) - {block}
-    rest = ratio_of(of(a, others), of(b, others), metric, ())
+    rest = estimate_ratio(of(a, others), of(b, others), metric)
     if one is None or rest is None or one.low is None or one.high is None:
         return None
     return max(0.0, math.log(one.low / rest.value), math.log(rest.value / one.high))
@@ -112,7 +113,7 @@ def say(family: Family, metric: str, pairs: list[Pair]) -> None:
         print(
             f"{family.name}, {metric}: the interval of one block holds the ratio of the others in "
             f"{statistics.fmean(hits):.0%} of {len(hits)}; between blocks {statistics.median(unexplained):.1%}, "
-            f"assumed {statistics.median(assumed_scatter(a, b, metric) for a, b in pairs):.1%}"
+            f"assumed {statistics.median(RowRatios({0: a, 1: b}).assumed_scatter(0, 1, metric) for a, b in pairs):.1%}"
         )
 
 

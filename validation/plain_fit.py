@@ -23,7 +23,7 @@ from columns import Column, blocks, chosen
 from in_turns import STEPS_OF_TURN, TURNS
 
 from kerasbench.analysis.cases import HEADLINE, STEADY, Measured
-from kerasbench.analysis.ratios import ratio_of
+from kerasbench.analysis.ratios import estimate_ratio
 from kerasbench.host.lock import machine_lock
 from kerasbench.protocol.requests import Protocol
 
@@ -87,7 +87,7 @@ def compare(what: str, by_hand: dict[str, list[float]], found: dict[str, Measure
         pairs = sorted(math.log(one / other) for one, other in zip(by_hand[a], by_hand[b], strict=True))
         hand = math.exp(statistics.median(pairs))
         low, high = (math.exp(one) for one in medians.interval(pairs))
-        ratio = ratio_of(found[a], found[b], metric, ())
+        ratio = estimate_ratio(found[a], found[b], metric)
         assert ratio is not None and ratio.low is not None and ratio.high is not None
         print(
             f"{what}, {a} / {b}: by hand {hand:.4f} [{low:.4f}, {high:.4f}], in blocks {ratio.value:.4f} "

@@ -23,7 +23,7 @@ from disturbers import disturbed, spin
 from kerasbench import backends
 from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.estimates import Verdict, judge
-from kerasbench.analysis.ratios import ratio_of
+from kerasbench.analysis.ratios import estimate_ratio
 from kerasbench.host.lock import machine_lock
 from kerasbench.plan.catalog import Selected
 
@@ -51,7 +51,7 @@ def study(selected: Selected, backend: str, count: int) -> None:
 
 
 def say(backend: str, a: Measured, b: Measured, sequential: list[float]) -> None:
-    parts, ratio = spread(a, b, STEADY), ratio_of(a, b, STEADY, ())
+    parts, ratio = spread(a, b, STEADY), estimate_ratio(a, b, STEADY)
     assert parts is not None and ratio is not None and ratio.half_width is not None
     each = [one.log_centre for one in by_block(a, b)]
     slices = statistics.median(len(measured.slices) for _, measured in a.trials)
@@ -61,7 +61,7 @@ def say(backend: str, a: Measured, b: Measured, sequential: list[float]) -> None
         f"{ratio.value:.3f} ±{ratio.half_width:.1%}; blocks: {' '.join(f'{one:+.3f}' for one in each)}",
         flush=True,
     )
-    thirds = [ratio_of(few(a, start), few(b, start), STEADY, ()) for start in range(0, len(a.trials) - 2, 3)]
+    thirds = [estimate_ratio(few(a, start), few(b, start), STEADY) for start in range(0, len(a.trials) - 2, 3)]
     called = [judge([ratio])[0].verdict in (Verdict.FASTER, Verdict.SLOWER) for ratio in thirds]
     print(f"  {'':<10} of {len(called)} comparisons of three blocks {sum(called)} called different", flush=True)
 

@@ -14,7 +14,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.report.words import times
 from kerasbench.results.store import load
@@ -43,8 +42,8 @@ def main() -> int:
     for row, ranking in one.ranked:
         for compared in ranking.others:
             pair = (compared.over.column, compared.under.column, row.headline)
-            first = in_row(row, *pair)
-            second = in_row(rows[row.label], *pair) if row.label in rows else None
+            first = row.ratios.estimate(*pair)
+            second = rows[row.label].ratios.estimate(*pair) if row.label in rows else None
             if first is None or second is None or first.half_width is None or second.half_width is None:
                 continue
             found.append((first, second))

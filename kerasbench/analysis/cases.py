@@ -1,22 +1,15 @@
-"""The cases of a table, row by row."""
+"""A case of a table: what its trials amount to."""
 
 import statistics
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any, Generic, TypeVar
 
-from kerasbench.analysis import movement, parity
-from kerasbench.analysis.estimates import Estimate, LogEstimate
-from kerasbench.analysis.families import Priors
+from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.protocol.columns import CaseKey, Column, Size
-from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import Measurement, Training
-from kerasbench.protocol.messages import Code, Failure
-from kerasbench.results.run import Origin, Trial
-from kerasbench.text import label
+from kerasbench.protocol.messages import Failure
+from kerasbench.results.run import Trial
 
 HEADLINE, STEADY, FIRST_STEP = "train_step_ms", "steady_step_ms", "first_step_ms"
 TRAINED_RATE, PREDICTED_RATE = "train_samples_per_s", "predict_samples_per_s"
@@ -34,26 +27,11 @@ def headline_of(trials: Iterable[Trial]) -> str:
     return HEADLINE
 
 
-Key = TypeVar("Key")
-Value = TypeVar("Value")
-
-
-class Once(Generic[Key, Value]):
-    def __init__(self) -> None:
-        self._known: dict[Key, Value] = {}
-
-    def __call__(self, key: Key, compute: Callable[[], Value]) -> Value:
-        if key not in self._known:
-            self._known[key] = compute()
-        return self._known[key]
-
-
 @dataclass(frozen=True)
 class Measured:
     trials: list[tuple[Trial, Measurement]]
     failure: Failure | None  # the last one; a case that failed may hold earlier trials
-    _known: Once[str, Estimate | None] = field(default_factory=Once, compare=False, repr=False)
-    beside: dict[tuple[int, str], Any] = field(default_factory=dict, compare=False, repr=False)  # what ratios remembers
+    _estimates: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
     was_ranked: bool | None = None  # what its trials said, where they were dropped (findings.light)
 
     @cached_property
@@ -93,85 +71,13 @@ class Measured:
         """Return the estimate of a metric, None where a failure withholds it or no trial has it."""
         if self.failure is not None:
             return None
-        return self._known(name, lambda: BY_NAME[name].estimate(self.trials))
+        if name not in self._estimates:
+            self._estimates[name] = BY_NAME[name].estimate(self.trials)
+        return self._estimates[name]
 
     @property
     def steps_ms(self) -> list[float]:
         return self.values(headline_of(trial for trial, _ in self.trials))
-
-
-@dataclass(frozen=True)
-class Row:
-    """One workload of one scenario, at one size where it was swept, over all columns."""
-
-    scenario: Description
-    workload: WorkloadDescription
-    cases: dict[Column, Measured]
-    origin: Origin  # its run
-    size: Size | None = None
-    of_user: bool = False  # the scenario is the user's own, not a built-in one of the same name
-    priors: Priors | None = field(default=None, compare=False, repr=False)  # how the ratios of its run scatter
-    ratios: Once[tuple[Column, Column, str], LogEstimate | None] = field(  # of two columns (ratios.in_row)
-        init=False, default_factory=Once, compare=False, repr=False
-    )
-
-    @property
-    def run(self) -> str:
-        return self.origin.started
-
-    @property
-    def name(self) -> str:
-        return label(self.scenario.name, self.workload.name) + (PREDICTS if self.workload.predicts_only else "")
-
-    @property
-    def label(self) -> str:
-        return f"{self.name} {self.size.label}" if self.size else self.name
-
-    @property
-    def headline(self) -> str:
-        if self.workload.predicts_only:
-            return PREDICTED if self.workload.predicts_batches else PREDICTED_ONE
-        return HEADLINE if self.size is None else STEADY
-
-    def key(self, column: Column) -> CaseKey:
-        return CaseKey(self.scenario.name, self.workload.name, column, self.size)
-
-    @property
-    def in_turn(self) -> bool:
-        blocks = Counter(trial.block for case in self.cases.values() for trial, _ in case.trials if trial.block)
-        return any(columns > 1 for columns in blocks.values())
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds it had: its own number where columns took turns, else that of its run."""
-        if not self.in_turn:
-            return self.origin.rounds
-        return len({trial.round for case in self.cases.values() for trial, _ in case.trials})
-
-    @cached_property
-    def deviating(self) -> dict[Column, parity.Deviation]:
-        return parity.deviations(_first_trials(self.cases, "parity"))
-
-    @cached_property
-    def standstills(self) -> dict[Column, movement.Standstill]:
-        return movement.standstills(_first_trials(self.cases, "movement"))
-
-
-def judge_cases(cases: Mapping[Column, Measured]) -> dict[Column, Failure]:
-    """Return those that compute, or train, something else than the others: by the first trial, which alone tells."""
-    moved = movement.judge_movement(_first_trials(cases, "movement"))
-    return moved | parity.judge_parity(_first_trials(cases, "parity"))
-
-
-def _first_trials(cases: Mapping[Column, Measured], fact: str) -> dict[Column, tuple[str, Measurement]]:
-    """Return the first trial of each case that has this fact of a ``Measurement``."""
-    compared: dict[Column, tuple[str, Measurement]] = {}
-    for column, case in cases.items():
-        if case.failure is None or case.failure.code is Code.PARITY:  # judged again, so that the verdict stays the same
-            for trial, measurement in case.trials:
-                if getattr(measurement, fact) is not None:
-                    compared.setdefault(column, (trial.device.kind, measurement))
-    return compared
 
 
 def summarize_case(trials: Iterable[Trial]) -> Measured:

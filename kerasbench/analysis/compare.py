@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from kerasbench.analysis.contrasts import Contrast, Place, judge
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate
-from kerasbench.analysis.ratios import in_row
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
@@ -180,5 +179,5 @@ def _beside(old: Place, new: Place) -> tuple[Column, float] | None:
     if not others:
         return None
     column = min(others, key=others.__getitem__)
-    then, now = (in_row(place.row, place.column, column, metric) for place in (old, new))
+    then, now = (place.row.ratios.estimate(place.column, column, metric) for place in (old, new))
     return (column, now.value / then.value) if then and now else None

@@ -5,10 +5,10 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple, TypeVar
 
 from kerasbench.analysis import estimates, ratios
-from kerasbench.analysis.cases import Measured, Row
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.estimates import LogEstimate, Verdict
 from kerasbench.analysis.metrics import BY_NAME, RATE
-from kerasbench.analysis.ratios import in_row
+from kerasbench.analysis.rows import Row
 from kerasbench.protocol.columns import CaseKey, Column
 
 Key = TypeVar("Key")
@@ -56,7 +56,7 @@ class Contrast:
 
 def between(row: Row, over: Column, under: Column, metric: str, again: LogEstimate | None = None) -> Contrast | None:
     """Compare two columns of a row, without a verdict; None where nothing can be divided."""
-    ratio = in_row(row, over, under, metric)
+    ratio = row.ratios.estimate(over, under, metric)
     if ratio is None:
         return None
     cost = ratio.inverse if BY_NAME[metric].unit == RATE else ratio
@@ -85,10 +85,11 @@ def is_off(again: LogEstimate | None) -> bool:
 
 def by_session(contrast: Contrast) -> dict[int, LogEstimate]:
     """Return the ratio by the blocks of each session of the run alone; nothing where it had one."""
-    over, under, metric = contrast.over.case, contrast.under.case, contrast.metric
-    if len({trial.session for trial, _ in over.trials}) < 2:  # nearly always
+    (row, over), (_, under), metric = contrast.over, contrast.under, contrast.metric
+    if len({trial.session for trial, _ in row.cases[over].trials}) < 2:  # nearly always
         return {}
-    scatter, sessions = ratios.assumed_scatter(over, under, metric), ratios.by_session(over, under, metric)
+    scatter = row.ratios.assumed_scatter(over, under, metric)
+    sessions = ratios.group_by_session(row.ratios.blocks(over, under, metric))
     known = {day: ratio for day, blocks in sessions.items() if (ratio := ratios.over_blocks(blocks, scatter))}
     return known if len(known) > 1 else {}
 

@@ -25,7 +25,7 @@ class Family(IntEnum):
 
 
 # How the ratios of one run scatter, by their metric and family. None for too few of them.
-Priors = Callable[[str, Family], Prior | None]
+PriorOf = Callable[[str, Family], Prior | None]
 
 
 @dataclass(frozen=True)

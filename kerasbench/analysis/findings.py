@@ -6,10 +6,11 @@ from functools import cached_property, wraps
 from typing import Any, Self, TypeVar
 
 from kerasbench import variants
-from kerasbench.analysis.cases import Measured, Once
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import beside, speed_ups
+from kerasbench.analysis.ratios import RowRatios
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.warnings import Concern, concerns
 from kerasbench.protocol.columns import CaseKey, Column
@@ -45,7 +46,7 @@ def light(summary: Summary) -> Summary:
         for column, case in row.cases.items():
             case.estimate(row.headline)  # it remembers that
             cases[column] = replace(case, trials=[], was_ranked=case.is_ranked)
-        rows.append(replace(row, cases=cases, priors=None))
+        rows.append(replace(row, cases=cases, ratios=RowRatios(cases)))
     return replace(summary, record=replace(summary.record, trials=[]), rows=rows, rankings=[])
 
 
@@ -78,7 +79,7 @@ class Findings:
     """A summary with what follows from it, computed when it is first asked for."""
 
     summary: Summary
-    known: Once[object, Any] = field(default_factory=Once, repr=False, compare=False)  # see ``derived``
+    known: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # see ``derived``
 
     @classmethod
     def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
@@ -133,4 +134,12 @@ class Findings:
 
 def derived(compute: Callable[[Findings], T]) -> Callable[[Findings], T]:
     """Have what a mode works out of findings computed when it is first asked for, and kept with them."""
-    return wraps(compute)(lambda findings: findings.known(compute, lambda: compute(findings)))
+
+    @wraps(compute)
+    def derive(findings: Findings) -> T:
+        if compute not in findings.known:
+            findings.known[compute] = compute(findings)
+        result: T = findings.known[compute]
+        return result
+
+    return derive

@@ -6,11 +6,12 @@ from itertools import combinations, permutations
 from typing import Any
 
 from kerasbench import variants
-from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, Row
+from kerasbench.analysis.cases import FIRST_STEP, HEADLINE
 from kerasbench.analysis.contrasts import Contrast, Place, again_of, believed, between, control, is_off, judge, varied
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict
 from kerasbench.analysis.metrics import A_CALL
-from kerasbench.analysis.ratios import by_means, in_row
+from kerasbench.analysis.ratios import by_means
+from kerasbench.analysis.rows import Row
 from kerasbench.protocol.columns import CPU, Column
 from kerasbench.variants.variant import Variant
 
@@ -77,7 +78,7 @@ def _over_fastest(row: Row) -> tuple[Column | None, list[Contrast]]:
     in_order = sorted(values, key=values.__getitem__)
     ratios: dict[tuple[Column, ...], LogEstimate | None] = {}
     for a, b in combinations(in_order, 2):
-        if ratio := in_row(row, a, b, row.headline):
+        if ratio := row.ratios.estimate(a, b, row.headline):
             ratios[a, b], ratios[b, a] = ratio, ratio.inverse
     fastest = leading(in_order, ratios)
     under, again = Place(row, fastest), again_of(row)
@@ -144,7 +145,7 @@ class BreakEven:
 
 def break_even(row: Row, column: Column, rival: Column, extra_ms: float) -> BreakEven | None:
     """Return when a longer first step is made up for; None unless the rival's others take longer, by their interval."""
-    later, rival_ms = in_row(row, rival, column, HEADLINE), row.cases[rival].estimate(HEADLINE)
+    later, rival_ms = row.ratios.estimate(rival, column, HEADLINE), row.cases[rival].estimate(HEADLINE)
     if extra_ms <= 0 or later is None or rival_ms is None or not later.is_above(1):
         return None
     return BreakEven(column, rival, extra_ms, extra_ms / (rival_ms.value * (1 - 1 / later.value)))
@@ -155,7 +156,7 @@ def break_evens(row: Row, column: Column, effect: float) -> list[BreakEven]:
     repaid = []
     rivals = [rival for rival in _measured(row, HEADLINE) if rival != column] if believed(row) else []
     for a, b in [pair for rival in rivals for pair in ((column, rival), (rival, column))]:
-        first, first_ms = in_row(row, a, b, FIRST_STEP), row.cases[b].estimate(FIRST_STEP)
+        first, first_ms = row.ratios.estimate(a, b, FIRST_STEP), row.cases[b].estimate(FIRST_STEP)
         if first and first_ms and first.is_above(1 + effect):
             repaid.append(break_even(row, a, b, first_ms.value * (first.value - 1)))
     return list(filter(None, repaid))

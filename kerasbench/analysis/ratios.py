@@ -3,20 +3,18 @@
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cached_property
 from itertools import combinations
 from operator import attrgetter
-from typing import TypeVar
-from weakref import ref
+from typing import Generic, TypeVar
 
-from kerasbench.analysis.cases import Measured, Row
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Prior, median_error, prior_of, variance
-from kerasbench.analysis.families import ASSUMED, Family, Priors
+from kerasbench.analysis.families import ASSUMED, Family, PriorOf
 from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
-from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Training
 from kerasbench.protocol.stages import GROWS
 from kerasbench.results.run import Trial
@@ -29,6 +27,7 @@ LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made 
 MeasuredTrial = tuple[Trial, Measurement]
 Pair = tuple[MeasuredTrial, MeasuredTrial]  # of a block
 Calls = TypeVar("Calls", Latency, Generation)
+Key = TypeVar("Key", bound=Hashable)  # of a case in its row: its column
 
 
 @dataclass(frozen=True)
@@ -38,6 +37,7 @@ class BlockRatio:
     slices: int = 0  # of each side
     disturbed: bool = False  # others used the machine in so many cycles that too few are left without them
     of_epochs: float = 0.0  # the share of the short epochs in it: its derivative by theirs
+    session: int = 1  # of its block
 
     @property
     def of_one_cycle(self) -> float:
@@ -46,7 +46,7 @@ class BlockRatio:
 
     @property
     def inverse(self) -> "BlockRatio":
-        return BlockRatio(-self.log, self.error, self.slices, self.disturbed, self.of_epochs)
+        return replace(self, log=-self.log)
 
 
 Compare = Callable[[Measurement, Measurement], BlockRatio | None]
@@ -75,7 +75,7 @@ def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]
 def by_means(a: Measured, b: Measured) -> float | None:
     """Return the ratio of two training steps by means in place of medians: a long wait counts as much as it lasts."""
     blocks = []
-    for (_, ours), (_, theirs) in in_common(a, b):
+    for (_, ours), (_, theirs) in trials_in_common(a, b):
         log, by_medians = _log_of_means(ours, theirs), _epochs(ours, theirs)
         if log is not None and by_medians is not None:
             blocks.append(replace(by_medians, log=log))
@@ -214,116 +214,134 @@ _BY_SLICES: dict[str, Compare] = {
 }
 
 
-def in_row(row: Row, a: Column, b: Column, metric: str) -> LogEstimate | None:
-    """Return a/b of a metric, its interval for the mean over many sessions; None where nothing can be divided."""
-
-    def compute() -> LogEstimate | None:
-        cases = row.cases[a], row.cases[b]
-        ratio = ratio_of(*cases, metric, row.cases.values(), row.priors)
-        return ratio and over_sessions(ratio, *cases, metric)
-
-    return row.ratios((a, b, metric), compute)
-
-
-def over_sessions(ratio: LogEstimate, a: Measured, b: Measured, metric: str) -> LogEstimate:
-    """Return a ratio of these two with the interval for its mean over many sessions."""
-    if ratio.basis == "sessions" or BY_NAME[metric].unit not in SPEEDS:
-        return ratio
-    between = ASSUMED[family_of(a, b)].between_sessions
-    if len({trial.session for case in (a, b) for trial, _ in case.trials}) > 1:  # hardly ever
-        sessions = by_session(a, b, metric).values()
-        # They count by their blocks, as they do in the ratio.
-        counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sessions]
-        between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
-    return replace(ratio, between_sessions=between)
-
-
-def ratio_of(
-    a: Measured, b: Measured, metric: str, others: Iterable[Measured] = (), priors: Priors | None = None
-) -> LogEstimate | None:
-    """Return the ratio a/b of a metric over the blocks that both cases had; None where nothing can be divided.
-
-    Where the two did not fit into memory together, one of the ``others`` may have been beside each; else rounds pair
-    them. The first of these ways that has three blocks or rounds is taken, or else the first that there is.
-    """
-    if a.failure is not None or b.failure is not None:
-        return None
-    common = _in_common(a, b)
-    direct = None
-    if common:
-        prior = priors(metric, family_of(a, b)) if priors else None
-        direct = _over_sessions(list(by_session(a, b, metric).values()), assumed_scatter(a, b, metric), prior)
-    if _is_enough(direct) or common >= MIN_TRIALS_FOR_INTERVAL:
-        return direct
-    indirect = _by_way_of(others, a, b, metric, MIN_TRIALS_FOR_INTERVAL if common else 1, priors)
-    if _is_enough(indirect):
-        return indirect
-    by_round = by_rounds(a.by_round(metric), b.by_round(metric), {trial.round: trial.session for trial, _ in a.trials})
-    return by_round if _is_enough(by_round) else direct or indirect or by_round
-
-
-def by_session(a: Measured, b: Measured, metric: str) -> dict[int, list[BlockRatio]]:
-    blocks = _blocks(a, b, metric)
-    return {day: [ratio for of, ratio in blocks if of == day] for day in sorted({day for day, _ in blocks})}
-
-
-def _is_enough(ratio: LogEstimate | None) -> bool:
-    return ratio is not None and ratio.trials >= MIN_TRIALS_FOR_INTERVAL
-
-
-def _by_way_of(
-    others: Iterable[Measured], a: Measured, b: Measured, metric: str, least: int, priors: Priors | None
-) -> LogEstimate | None:
-    """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
-    products = []
-    for c in others:
-        if c is a or c is b or min(_in_common(a, c), _in_common(c, b)) < least:
-            continue
-        first, second = ratio_of(a, c, metric, (), priors), ratio_of(c, b, metric, (), priors)
-        if first is not None and second is not None:
-            products.append(first.and_then(second))
-    return max(products, key=lambda product: product.trials, default=None)
-
-
-def _in_common(a: Measured, b: Measured) -> int:
-    return len(a.by_block.keys() & b.by_block.keys())
-
-
-def in_common(a: Measured, b: Measured) -> list[Pair]:
+def trials_in_common(a: Measured, b: Measured) -> list[Pair]:
     others = b.by_block
     return [(trial, others[block]) for block, trial in a.by_block.items() if block in others]
 
 
-def _blocks(a: Measured, b: Measured, metric: str) -> list[tuple[int, BlockRatio]]:
-    """Return the session of each block that has a ratio, and that; computed once for both ways round."""
-    known = _remembered(a, b, metric)
-    if known is None:
-        turned = _remembered(b, a, metric)
-        known = (
-            [(pair[0][0].session, ratio) for pair in in_common(a, b) if (ratio := _of_pair(*pair, metric))]
-            if turned is None
-            else [(day, ratio.inverse) for day, ratio in turned]
-        )
-        a.beside[id(b), metric] = ref(b), known
-    return known
+def divide_blocks(a: Measured, b: Measured, metric: str) -> list[BlockRatio]:
+    """Return the ratio of each block that both had, if it has one."""
+    ratios = [(pair[0][0].session, _divide_pair(*pair, metric)) for pair in trials_in_common(a, b)]
+    return [replace(ratio, session=session) for session, ratio in ratios if ratio is not None]
 
 
-def _remembered(a: Measured, b: Measured, metric: str) -> list[tuple[int, BlockRatio]] | None:
-    of, blocks = a.beside.get((id(b), metric), (None, None))
-    return blocks if of is not None and of() is b else None
-
-
-def _of_pair(a: MeasuredTrial, b: MeasuredTrial, metric: str) -> BlockRatio | None:
+def _divide_pair(a: MeasuredTrial, b: MeasuredTrial, metric: str) -> BlockRatio | None:
     """Return the ratio in a block: by slices where the metric has them, else by the trials' values."""
-    ratio, read = of_trials(a[1], b[1], metric), BY_NAME[metric].read
+    ratio, read = divide_trials(a[1], b[1], metric), BY_NAME[metric].read
     if ratio is None and min(ours := read(*a) or 0.0, theirs := read(*b) or 0.0) > 0:
         return BlockRatio(math.log(ours / theirs))
     return ratio
 
 
-def of_trials(a: Measurement, b: Measurement, metric: str) -> BlockRatio | None:
+def divide_trials(a: Measurement, b: Measurement, metric: str) -> BlockRatio | None:
     """Return the ratio of two trials of a block by their slices; None where the metric or a trial has none."""
     return _BY_SLICES[metric](a, b) if metric in _BY_SLICES else None
+
+
+def estimate_ratio(a: Measured, b: Measured, metric: str) -> LogEstimate | None:
+    """Return a/b of two cases that stand in no row together, over their blocks or rounds."""
+    return RowRatios({0: a, 1: b}).within_sessions(0, 1, metric)
+
+
+class RowRatios(Generic[Key]):
+    """The ratios of a row's cases: what each block says is worked out once for both ways round, and each estimate."""
+
+    def __init__(self, cases: Mapping[Key, Measured], prior: PriorOf | None = None) -> None:
+        self.cases, self._prior = cases, prior
+        self._places = {key: place for place, key in enumerate(cases)}
+        self._blocks: dict[tuple[Key, Key, str], list[BlockRatio]] = {}
+        self._estimates: dict[tuple[Key, Key, str], LogEstimate | None] = {}
+
+    @property
+    def measured(self) -> dict[Key, Measured]:
+        return {key: case for key, case in self.cases.items() if case.failure is None and case.trials}
+
+    def family(self, a: Key, b: Key) -> Family:
+        return family_of(self.cases[a], self.cases[b])
+
+    def prior(self, a: Key, b: Key, metric: str) -> Prior | None:
+        return self._prior(metric, self.family(a, b)) if self._prior else None
+
+    def assumed_scatter(self, a: Key, b: Key, metric: str) -> float:
+        """Return by how much the ratio of these two is assumed to differ from block to block."""
+        return ASSUMED[self.family(a, b)].between_blocks(self.cases[a].trials[0][0].backend, metric)
+
+    def blocks(self, a: Key, b: Key, metric: str) -> list[BlockRatio]:
+        """Return the ratio of each block that has one: worked out in the row's order, which rounding depends on."""
+        if (a, b, metric) not in self._blocks:
+            is_in_order = self._places[a] <= self._places[b]
+            self._blocks[a, b, metric] = (
+                divide_blocks(self.cases[a], self.cases[b], metric)
+                if is_in_order
+                else [ratio.inverse for ratio in self.blocks(b, a, metric)]
+            )
+        return self._blocks[a, b, metric]
+
+    def estimate(self, a: Key, b: Key, metric: str) -> LogEstimate | None:
+        """Return a/b of a metric, its interval for the mean over many sessions; None where nothing can be divided."""
+        if (a, b, metric) not in self._estimates:
+            ratio = self.within_sessions(a, b, metric)
+            self._estimates[a, b, metric] = ratio and self._over_more_sessions(ratio, a, b, metric)
+        return self._estimates[a, b, metric]
+
+    def _over_more_sessions(self, ratio: LogEstimate, a: Key, b: Key, metric: str) -> LogEstimate:
+        if ratio.basis == "sessions" or BY_NAME[metric].unit not in SPEEDS:
+            return ratio
+        between = ASSUMED[self.family(a, b)].between_sessions
+        if len({trial.session for key in (a, b) for trial, _ in self.cases[key].trials}) > 1:  # hardly ever
+            sessions = group_by_session(self.blocks(a, b, metric)).values()
+            # They count by their blocks, as they do in the ratio.
+            counts = [sum(ratio.disturbed or not block.disturbed for block in blocks) for blocks in sessions]
+            between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
+        return replace(ratio, between_sessions=between)
+
+    def within_sessions(self, a: Key, b: Key, metric: str, others: bool = True) -> LogEstimate | None:
+        """Return a/b of a metric over the blocks that both cases had; None where nothing can be divided.
+
+        Where the two did not fit into memory together, one of the ``others`` may have been beside each; else rounds
+        pair them. The first of these ways that has three blocks or rounds is taken, or else the first that there is.
+        """
+        ours, theirs = self.cases[a], self.cases[b]
+        if ours.failure is not None or theirs.failure is not None:
+            return None
+        common = self._blocks_in_common(a, b)
+        direct = None
+        if common:
+            sessions = [*group_by_session(self.blocks(a, b, metric)).values()]
+            direct = _over_sessions(sessions, self.assumed_scatter(a, b, metric), self.prior(a, b, metric))
+        if _is_enough(direct) or common >= MIN_TRIALS_FOR_INTERVAL:
+            return direct
+        indirect = self._by_way_of_others(a, b, metric, MIN_TRIALS_FOR_INTERVAL if common else 1) if others else None
+        if _is_enough(indirect):
+            return indirect
+        of_rounds = {trial.round: trial.session for trial, _ in ours.trials}
+        by_round = by_rounds(ours.by_round(metric), theirs.by_round(metric), of_rounds)
+        return by_round if _is_enough(by_round) else direct or indirect or by_round
+
+    def _blocks_in_common(self, a: Key, b: Key) -> int:
+        return len(self.cases[a].by_block.keys() & self.cases[b].by_block.keys())
+
+    def _by_way_of_others(self, a: Key, b: Key, metric: str, least: int) -> LogEstimate | None:
+        """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
+        products = []
+        for c in self.measured:
+            if c in (a, b) or min(self._blocks_in_common(a, c), self._blocks_in_common(c, b)) < least:
+                continue
+            first, second = (self.within_sessions(*pair, metric, others=False) for pair in ((a, c), (c, b)))
+            if first is not None and second is not None:
+                products.append(first.and_then(second))
+        return max(products, key=lambda product: product.trials, default=None)
+
+
+def group_by_session(blocks: Iterable[BlockRatio]) -> dict[int, list[BlockRatio]]:
+    sessions: dict[int, list[BlockRatio]] = {}
+    for block in sorted(blocks, key=attrgetter("session")):
+        sessions.setdefault(block.session, []).append(block)
+    return sessions
+
+
+def _is_enough(ratio: LogEstimate | None) -> bool:
+    return ratio is not None and ratio.trials >= MIN_TRIALS_FOR_INTERVAL
 
 
 def by_rounds(a: Mapping[int, float], b: Mapping[int, float], sessions: Mapping[int, int]) -> LogEstimate | None:
@@ -373,38 +391,48 @@ def family_of(a: Measured, b: Measured) -> Family:
     return Family.of(a.trials[0][0].column, b.trials[0][0].column)
 
 
-def assumed_scatter(a: Measured, b: Measured, metric: str) -> float:
-    """Return by how much the ratio of these two is assumed to differ from block to block."""
-    return ASSUMED[family_of(a, b)].between_blocks(a.trials[0][0].backend, metric)
+class RunRatios(Generic[Key]):
+    """The ratios of a run's rows: how all of them scatter is what a single one borrows from."""
 
+    def __init__(self) -> None:
+        self.rows: list[RowRatios[Key]] = []
+        self._priors: dict[tuple[str, Family], Prior | None] = {}
 
-def priors_of(rows: Sequence[Iterable[Measured]]) -> Priors:
-    together = [[case for case in cases if case.failure is None and case.trials] for cases in rows]
-    pairs = [(family_of(*pair), pair) for cases in together for pair in combinations(cases, 2)]
-    of_family = Counter(family for family, _ in pairs)
-    independent = Counter(family_of(*pair) for cases in together for pair in neighbours(cases))
+    def add_row(self, cases: Mapping[Key, Measured]) -> RowRatios[Key]:
+        """Return the ratios of a row; all rows are added before the first is asked for one."""
+        self.rows.append(RowRatios(cases, self.prior))
+        return self.rows[-1]
 
-    @cache
-    def prior(metric: str, family: Family) -> Prior | None:
-        blocks = [of_blocks(pair, metric) for of, pair in pairs if of is family]
-        ratios = [[block.log for block in of_pair if not block.disturbed] for of_pair in blocks]
-        known = [logs for logs in ratios if len(logs) >= MIN_TRIALS_FOR_INTERVAL]
-        worth = len(known) * independent[family] / max(1, of_family[family])
-        return prior_of([(variance(logs), len(logs) - 1.0) for logs in known], worth)
+    def prior(self, metric: str, family: Family) -> Prior | None:
+        """Return how those of a family scatter; None where there are too few."""
+        if (metric, family) not in self._priors:
+            blocks = [row.blocks(a, b, metric) for row, a, b in self._pairs.get(family, [])]
+            ratios = [[block.log for block in of_pair if not block.disturbed] for of_pair in blocks]
+            known = [logs for logs in ratios if len(logs) >= MIN_TRIALS_FOR_INTERVAL]
+            worth = len(known) * self._independent[family] / max(1, len(blocks))
+            samples = [(variance(logs), len(logs) - 1.0) for logs in known]
+            self._priors[metric, family] = prior_of(samples, worth)
+        return self._priors[metric, family]
 
-    return prior
+    @cached_property
+    def _pairs(self) -> dict[Family, list[tuple[RowRatios[Key], Key, Key]]]:
+        pairs: dict[Family, list[tuple[RowRatios[Key], Key, Key]]] = {}
+        for row in self.rows:
+            for (a, ours), (b, theirs) in combinations(row.measured.items(), 2):
+                pairs.setdefault(family_of(ours, theirs), []).append((row, a, b))
+        return pairs
 
-
-def of_blocks(pair: tuple[Measured, Measured], metric: str) -> list[BlockRatio]:
-    return [ratio for _, ratio in _blocks(*pair, metric)]
+    @cached_property
+    def _independent(self) -> Counter[Family]:
+        return Counter(family_of(*pair) for row in self.rows for pair in neighbours(row.measured.values()))
 
 
 def neighbours(cases: Iterable[Measured]) -> list[tuple[Measured, Measured]]:
     """Return the pairs whose ratios do not follow from each other: each case with the one before it most like it."""
-    pairs, before = [], list[Measured]()
+    pairs: list[tuple[Measured, Measured]] = []
+    before: list[Measured] = []
     for case in cases:
-        if case.failure is None and case.trials:
-            if before:
-                pairs.append((min(before, key=lambda earlier: family_of(earlier, case)), case))
-            before.append(case)
+        if before:
+            pairs.append((min(before, key=lambda earlier: family_of(earlier, case)), case))
+        before.append(case)
     return pairs

@@ -1,13 +1,15 @@
 """From trials to what a table says: cases in rows, who is fastest, and under which terms."""
 
+from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import compress
 
 from kerasbench import variants
-from kerasbench.analysis.cases import Measured, Row, judge_cases, summarize_case
+from kerasbench.analysis.cases import Measured, summarize_case
 from kerasbench.analysis.rankings import Ranking, rank
-from kerasbench.analysis.ratios import priors_of
+from kerasbench.analysis.ratios import RunRatios
+from kerasbench.analysis.rows import Row, judge_cases
 from kerasbench.protocol.columns import CPU, CaseKey, Column, Size
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import Code, Failure
@@ -60,22 +62,22 @@ def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> S
     record = _without_open_round(record)
     shown = {trial.column for trial in record.trials if not variants.is_aside(trial.options)}
     columns = sorted(shown, key=lambda column: column.order)
+    runs: dict[str, RunRatios[Column]] = defaultdict(RunRatios)
     rows = [
         Row(
             scenario.description,
             _at(size, workload),
             cases,
-            record.origin(Group(scenario.description.name, workload.name, size is not None)),
+            runs[origin.started].add_row(cases),
+            origin,
             size,
             of_user=scenario.suite == "",
         )
         for scenario in record.scenarios
         for workload in scenario.description.workloads
         for size, cases in _cases(record, known or {}, scenario.description.name, workload.name)
+        for origin in (record.origin(Group(scenario.description.name, workload.name, size is not None)),)
     ]
-    runs = {row.run for row in rows}
-    priors = {run: priors_of([row.cases.values() for row in rows if row.run == run]) for run in runs}
-    rows = [replace(row, priors=priors[row.run]) for row in rows]
     published = [row for row in rows if row.size is None]
     sized = [row for row in rows if row.size is not None]
     # Two tables: each one's verdicts are judged together.

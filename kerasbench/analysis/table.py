@@ -3,11 +3,10 @@
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields, replace
 
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.metrics import METRICS, Metric
 from kerasbench.analysis.rankings import Ranking
-from kerasbench.analysis.ratios import in_row
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column, Size
 from kerasbench.results.run import Run
@@ -109,4 +108,4 @@ def _over_fastest(row: Row, column: Column, ranking: Ranking, metric: Metric) ->
     if column == fastest:
         return LogEstimate(0.0, None, 0, 0)
     contrast = ranking.over_fastest(column) if metric.name == row.headline else None
-    return contrast.ratio if contrast else in_row(row, column, fastest, metric.name)
+    return contrast.ratio if contrast else row.ratios.estimate(column, fastest, metric.name)

@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from itertools import combinations, starmap
 
 from kerasbench import variants
-from kerasbench.analysis.cases import Measured, Row
+from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, learned
 from kerasbench.analysis.names import names
 from kerasbench.analysis.rankings import Ranking
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.host.programs import MOST_PROGRAMS

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import WarningKind
 from kerasbench.modes import known

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench import variants
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, again_of, between
 from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.modes import known
 from kerasbench.protocol.columns import Column

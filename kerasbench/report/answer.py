@@ -5,10 +5,10 @@ from collections import Counter
 from collections.abc import Sequence
 
 from kerasbench import variants
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Estimate, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.warnings import programs_in
 from kerasbench.protocol.columns import Column

@@ -5,11 +5,12 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench import variants
-from kerasbench.analysis.cases import PREDICTED_ONE, Row
+from kerasbench.analysis.cases import PREDICTED_ONE
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.analysis.published import PublishedSide, figures
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.generation import Tokens, Writer, divergences, written
 from kerasbench.analysis.metrics import BY_NAME, RATE, WRITES
 from kerasbench.analysis.names import name_of
+from kerasbench.analysis.rows import Row
 from kerasbench.protocol.columns import Column
 from kerasbench.report.details import value
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, Words, texts

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.rankings import Ranking
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.report.words import verb

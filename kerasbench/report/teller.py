@@ -3,9 +3,9 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.rows import Row
 from kerasbench.plan import live
 from kerasbench.report import command
 from kerasbench.report.document import Document

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS, Row
+from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS
 from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.names import SPELLED as SPELLED  # noqa: PLC0414 - said with words
 from kerasbench.analysis.names import Names as Names  # noqa: PLC0414 - said with words
 from kerasbench.analysis.names import name_of
 from kerasbench.analysis.names import names as names  # noqa: PLC0414 - said with words
+from kerasbench.analysis.rows import Row
 from kerasbench.protocol.columns import Axis, CaseKey
 from kerasbench.report.sections import Typed
 from kerasbench.text import count, label

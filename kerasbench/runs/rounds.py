@@ -10,13 +10,13 @@ from typing import Any
 import psutil
 
 from kerasbench import events, text
-from kerasbench.analysis import ratios
-from kerasbench.analysis.families import Priors
+from kerasbench.analysis.ratios import RunRatios
 from kerasbench.errors import ResultsError
 from kerasbench.host.noise import MachineState
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import History
 from kerasbench.processes.outcome import Outcome
+from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.results.run import INTERRUPTED, UNWRITTEN, Run, Trial, completed_rounds
 from kerasbench.results.store import Store
@@ -138,22 +138,24 @@ class Rounds:
 
     def _decide(self, rows: Iterable[RowProgress]) -> None:
         """Decide whether rows go on after a round: all of them by the same knowledge of how ratios scatter."""
-        priors = ratios.priors_of([row.measured.values() for row in self.rows])
+        of_run: RunRatios[Column] = RunRatios()
+        for row in self.rows:
+            row.ratios = of_run.add_row(row.columns)
         for row in rows:
-            least, is_known = self.planned.effort.min_rounds, partial(self._is_known, row, priors)
-            precision = self._precision(row, priors, self.planner.metric(row))
+            least, is_known = self.planned.effort.min_rounds, partial(self._is_known, row)
+            precision = self._precision(row, self.planner.metric(row))
             usual = Decision(
                 stopping.stop_reason(self.planned.effort, row.had, precision),
-                schedule.next_block(row.cases[0], least, row.compared, row.trials, priors, is_known),
+                schedule.next_block(row.cases[0], least, row.ratios, row.trials, is_known),
             )
             row.apply(self.planner.decide(row, usual))
 
-    def _is_known(self, row: RowProgress, priors: Priors, metric: str) -> bool:
-        return all(of_ratio.is_enough for of_ratio in self._precision(row, priors, metric).values())
+    def _is_known(self, row: RowProgress, metric: str) -> bool:
+        return all(of_ratio.is_enough for of_ratio in self._precision(row, metric).values())
 
-    def _precision(self, row: RowProgress, priors: Priors, metric: str) -> stopping.RowPrecision:
+    def _precision(self, row: RowProgress, metric: str) -> stopping.RowPrecision:
         effort, paired = self.planned.effort, self.planned.config.paired
-        return stopping.precision_of(row.compared, metric, priors, paired, effort, self.record.minimal_effect)
+        return stopping.precision_of(row.ratios, metric, paired, effort, self.record.minimal_effect)
 
     def _measure_block(self, row: RowProgress, cases: list[Case], index: int) -> list[Trial]:
         number = 1 + max((trial.block for trial in self.record.trials), default=0)

@@ -3,9 +3,11 @@
 from collections.abc import Iterable, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from kerasbench.analysis.cases import Measured, judge_cases, summarize_case
+from kerasbench.analysis.cases import Measured, summarize_case
+from kerasbench.analysis.ratios import RowRatios
+from kerasbench.analysis.rows import judge_cases
 from kerasbench.plan.cases import Case, Plan
-from kerasbench.protocol.columns import CaseKey
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.results.run import Trial
@@ -40,6 +42,7 @@ class RowProgress:
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
     trials: list[Trial] = field(default_factory=list)
+    ratios: RowRatios[Column] = field(default_factory=lambda: RowRatios({}))  # after its last round
     _measured: dict[CaseKey, Measured] = field(default_factory=dict)  # of cases that have had no trial since
 
     def __post_init__(self) -> None:
@@ -58,8 +61,8 @@ class RowProgress:
         return {trial.case: self._measured[trial.case] for trial in self.trials}
 
     @property
-    def compared(self) -> list[Measured]:
-        return [measured for measured in self.measured.values() if measured.failure is None]
+    def columns(self) -> dict[Column, Measured]:
+        return {key.column: measured for key, measured in self.measured.items()}
 
     @property
     def block_s(self) -> float:
@@ -109,7 +112,7 @@ class RowProgress:
         self.alive = [case for case in self.alive if case.key not in decision.leaves]
 
     def odd(self) -> list[tuple[Case, Failure]]:
-        failures = judge_cases({key.column: measured for key, measured in self.measured.items()})
+        failures = judge_cases(self.columns)
         return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 
 

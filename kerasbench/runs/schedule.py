@@ -8,12 +8,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 
-from kerasbench.analysis import ratios
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
 from kerasbench.analysis.estimates import Prior, variance
-from kerasbench.analysis.families import TYPICAL_SCATTER, Priors
+from kerasbench.analysis.families import TYPICAL_SCATTER
+from kerasbench.analysis.ratios import RowRatios, by_slices, divide_trials, share_of_epochs, trials_in_common
 from kerasbench.plan.cases import Case
-from kerasbench.protocol.columns import CPU
+from kerasbench.protocol.columns import CPU, Column
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import Protocol, Sizes
 from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, STAGES, TRAIN
@@ -79,17 +79,17 @@ def first_block(effort: Effort, cases: Sequence[Case]) -> NextBlock:
 def next_block(
     case: Case,
     least: int,
-    compared: Sequence[Measured],
+    ratios: RowRatios[Column],
     trials: Iterable[Trial],
-    priors: Priors | None,
     is_known: Callable[[str], bool],
 ) -> NextBlock:
     """``least``: rounds that are asked for in any case; ``is_known``: whether the row's ratios of a metric are."""
     protocol, rounds = case.protocol, blocks_by_round(trials)
     if any(len(blocks) > 1 for blocks in rounds.values()):  # not all columns fit into memory together
         return NextBlock()
+    compared = [*ratios.measured.values()]
     headline = headline_of(trial for measured in compared for trial, _ in measured.trials)
-    cycles = cycles_of(protocol, compared, headline, priors)
+    cycles = cycles_of(protocol, ratios, headline)
     following = 1 + max(rounds, default=0)
     if not protocol.agenda.usual or protocol.parts or (MIN_ROUNDS < following <= least and following % EVERY == 0):
         return NextBlock(cycles)
@@ -101,15 +101,16 @@ def next_block(
     return NextBlock(cycles, epochs=with_epochs, predicts=False)
 
 
-def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, priors: Priors | None) -> dict[str, int]:
+def cycles_of(protocol: Protocol, ratios: RowRatios[Column], metric: str) -> dict[str, int]:
     """By the pair whose ratio scatters most, for which the row waits; no stage that is bounded by time alone."""
+    measured = ratios.measured
     pairs = itertools.combinations(measured, 2)
-    scatters = [scatter for a, b in pairs if (scatter := scatter_of(a, b, metric, priors))]
+    scatters = [scatter for a, b in pairs if (scatter := scatter_of(ratios, a, b, metric))]
     if not scatters:
         return {}
     _, between, within = max(scatters, key=itemgetter(0))
-    newest = max(trial.block for case in measured for trial, _ in case.trials)
-    block = [pair for case in measured for pair in case.trials if pair[0].block == newest]
+    newest = max(trial.block for case in measured.values() for trial, _ in case.trials)
+    block = [pair for case in measured.values() for pair in case.trials if pair[0].block == newest]
     turns_s = math.fsum(_turns_s(trial, phase) for trial, _ in block for phase in IN_TURN)
     start_s = max(trial.wall_ns for trial, _ in block) / 1e9 - turns_s  # with the warm-up, and all that is in no turn
     most = {}
@@ -122,18 +123,18 @@ def cycles_of(protocol: Protocol, measured: Sequence[Measured], metric: str, pri
 
 
 def scatter_of(
-    a: Measured, b: Measured, metric: str, priors: Priors | None
+    ratios: RowRatios[Column], a: Column, b: Column, metric: str
 ) -> tuple[float, float, dict[str, float]] | None:
     """Return the variance of blocks; without what slices explain; and what one cycle of each stage would leave open."""
-    blocks = [(ratio.log, ratio.error) for ratio in ratios.of_blocks((a, b), metric) if ratio.error is not None]
+    blocks = [(ratio.log, ratio.error) for ratio in ratios.blocks(a, b, metric) if ratio.error is not None]
     if not blocks:
         return None
     within = statistics.fmean(error**2 for _, error in blocks)
-    prior = priors(metric, ratios.family_of(a, b)) if priors else None
+    prior = ratios.prior(a, b, metric)
     prior = prior or Prior(within + ratios.assumed_scatter(a, b, metric) ** 2, ASSUMED_DEGREES, 0)
     total, _ = prior.moderate(variance([log for log, _ in blocks]) if len(blocks) > 1 else 0.0, len(blocks) - 1)
     by_stage: dict[str, list[float]] = {}
-    for (_, ours), (_, theirs) in ratios.in_common(a, b):
+    for (_, ours), (_, theirs) in trials_in_common(ratios.cases[a], ratios.cases[b]):
         for stage, of_one_cycle in _by_stage(ours, theirs, metric):
             by_stage.setdefault(stage, []).append(of_one_cycle)
     means = {stage: statistics.fmean(of_blocks) for stage, of_blocks in by_stage.items()}
@@ -143,14 +144,14 @@ def scatter_of(
 def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str, float]]:
     """Yield the variance of the logarithm of a ratio that a single cycle of each stage would leave."""
     if a.training is None or b.training is None:
-        ratio = ratios.of_trials(a, b, metric)
+        ratio = divide_trials(a, b, metric)
         if ratio is not None:
             yield ONE if metric == PREDICTED_ONE else BATCH, ratio.of_one_cycle
         return
-    share = ratios.share_of_epochs(a, b) if metric == HEADLINE else 0.0
+    share = share_of_epochs(a, b) if metric == HEADLINE else 0.0
     for stage, of_stage in ((TRAIN, 1 - share), (EPOCH, share)):
         ours, theirs = a.samples(stage), b.samples(stage)
-        ratio = ratios.by_slices(ours, theirs) if of_stage and ours and theirs else None
+        ratio = by_slices(ours, theirs) if of_stage and ours and theirs else None
         if ratio is not None:
             yield stage, of_stage**2 * ratio.of_one_cycle
 
@@ -173,11 +174,11 @@ def _turn_s(trial: Trial, stage: str) -> float:
 def _epochs_matter(measured: Sequence[Measured]) -> bool:
     """To the precision that a block is to have; or those that are there to be lent were disturbed."""
     for a, b in itertools.combinations(measured, 2):
-        blocks = [(ours, theirs) for (_, ours), (_, theirs) in ratios.in_common(a, b)]
+        blocks = [(ours, theirs) for (_, ours), (_, theirs) in trials_in_common(a, b)]
         if blocks:
-            share = statistics.fmean(ratios.share_of_epochs(ours, theirs) for ours, theirs in blocks)
+            share = statistics.fmean(share_of_epochs(ours, theirs) for ours, theirs in blocks)
             ours, theirs = (measurement.samples(EPOCH) for measurement in blocks[-1])
-            short = ratios.by_slices(ours, theirs) if ours and theirs else None
+            short = by_slices(ours, theirs) if ours and theirs else None
             if share * TYPICAL_SCATTER > SLICE_PRECISION or (short is not None and short.disturbed):
                 return True
     return False

@@ -9,11 +9,10 @@ from enum import Enum
 from typing import NamedTuple
 
 from kerasbench import variants
-from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.estimates import CONFIDENCE, LogEstimate, claim
-from kerasbench.analysis.families import Family, Priors
+from kerasbench.analysis.families import Family
 from kerasbench.analysis.rankings import leading
-from kerasbench.analysis.ratios import over_sessions, ratio_of
+from kerasbench.analysis.ratios import RowRatios
 from kerasbench.protocol.columns import Column
 from kerasbench.results.run import BUDGET, Effort
 from kerasbench.text import count
@@ -42,14 +41,12 @@ class RatioPrecision(NamedTuple):
 RowPrecision = Mapping[tuple[object, ...], RatioPrecision]  # by the two columns of a ratio, or the only one
 
 
-def precision_of(
-    compared: Sequence[Measured], metric: str, priors: Priors | None, paired: bool, effort: Effort, effect: float
-) -> RowPrecision:
+def precision_of(of_row: RowRatios[Column], metric: str, paired: bool, effort: Effort, effect: float) -> RowPrecision:
     """Return how well the ratios of a page are known: of other columns over the fastest, and over those beside them.
 
     ``paired``: what is there twice over itself. ``effect``: the smallest difference that counts.
     """
-    columns = {measured.trials[0][0].column: measured for measured in compared}
+    columns = of_row.measured
     if len(columns) == 1:
         ((column, measured),) = columns.items()
         interval = measured.estimate(metric)
@@ -57,8 +54,7 @@ def precision_of(
         return {(column,): RatioPrecision(half_width, half_width is not None and half_width <= effort.aim)}
     ratios: dict[tuple[Column, ...], LogEstimate | None] = {}
     for a, b in itertools.combinations(columns, 2):
-        ratio = ratio_of(columns[a], columns[b], metric, compared, priors)
-        ratio = ratio and over_sessions(ratio, columns[a], columns[b], metric)
+        ratio = of_row.estimate(a, b, metric)
         ratios[a, b], ratios[b, a] = ratio, ratio and ratio.inverse
     competing = [column for column, case in columns.items() if variants.competes(column) and case.is_ranked]
     pairs = [pair for pair in itertools.combinations(competing, 2) if Family.of(*pair) is Family.REPEATED]

@@ -47,9 +47,9 @@ def test_figures_of_a_trial_are_those_of_its_line_and_of_its_batch() -> None:
 
 
 def test_two_columns_are_compared_cycle_by_cycle() -> None:
-    ratio = known(ratios.of_trials(writing(4.0, 8.0, 40.0), writing(2.0, 4.0, 20.0), "generate_call_tpot_ms"))
+    ratio = known(ratios.divide_trials(writing(4.0, 8.0, 40.0), writing(2.0, 4.0, 20.0), "generate_call_tpot_ms"))
     assert (ratio.log, known(ratio.error)) == pytest.approx((math.log(2), 0), abs=1e-9)
-    assert ratios.of_trials(writing(4.0), made.measurement(), "generate_call_tpot_ms") is None
+    assert ratios.divide_trials(writing(4.0), made.measurement(), "generate_call_tpot_ms") is None
 
 
 @pytest.mark.parametrize(

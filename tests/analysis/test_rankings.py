@@ -4,13 +4,13 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kerasbench.analysis.cases import HEADLINE, STEADY, Row
+from kerasbench.analysis.cases import HEADLINE, STEADY
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking, beside, break_evens, longer_by_means, speed_ups
-from kerasbench.analysis.ratios import in_row, ratio_of
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
@@ -211,11 +211,11 @@ def test_two_that_differ_by_more_than_their_intervals_are_warned_of(again_ms: fl
 @pytest.mark.parametrize(("steps_ms", "deviation"), [([2.0], 0.02), ([2.0, 2.1], 0.02 / math.sqrt(2))])
 def test_one_session_or_two_allow_for_others(steps_ms: list[float], deviation: float) -> None:
     row = row_of(in_sessions(*steps_ms))
-    ratio = known(in_row(row, TORCH, JAX, HEADLINE))
+    ratio = known(row.ratios.estimate(TORCH, JAX, HEADLINE))
     assert ratio.between_sessions == pytest.approx(deviation)
-    alone = ratio_of(row.cases[TORCH], row.cases[JAX], HEADLINE, row.cases.values())
+    alone = row.ratios.within_sessions(TORCH, JAX, HEADLINE)
     assert dataclasses.replace(ratio, between_sessions=0) == alone
-    assert known(in_row(row, TORCH, JAX, "peak_rss_mib")).between_sessions == 0
+    assert known(row.ratios.estimate(TORCH, JAX, "peak_rss_mib")).between_sessions == 0
 
 
 def test_sessions_count_by_the_blocks_that_have_a_figure() -> None:
@@ -224,8 +224,8 @@ def test_sessions_count_by_the_blocks_that_have_a_figure() -> None:
         if trial.session == 2:
             record.trials[index] = dataclasses.replace(trial, measurement=made.partial(known(trial.measurement)))
     row = row_of(record)
-    assert known(in_row(row, TORCH, JAX, "predict_p50_ms")).between_sessions == pytest.approx(0.02)
-    assert known(in_row(row, TORCH, JAX, STEADY)).between_sessions == pytest.approx(0.02 / math.sqrt(2))
+    assert known(row.ratios.estimate(TORCH, JAX, "predict_p50_ms")).between_sessions == pytest.approx(0.02)
+    assert known(row.ratios.estimate(TORCH, JAX, STEADY)).between_sessions == pytest.approx(0.02 / math.sqrt(2))
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_sessions_count_by_the_blocks_that_have_a_figure() -> None:
 def test_another_session_hits_two_of_the_same_alike_and_other_options_not(options: Options, family: Family) -> None:
     other = Column("torch", "cpu", options)
     row = row_of(by_blocks(*[{TORCH: 2.0, other: 1.0}] * 3))
-    assert known(in_row(row, TORCH, other, HEADLINE)).between_sessions == ASSUMED[family].between_sessions
+    assert known(row.ratios.estimate(TORCH, other, HEADLINE)).between_sessions == ASSUMED[family].between_sessions
 
 
 def test_of_three_the_interval_is_over_sessions() -> None:

@@ -2,7 +2,7 @@ import dataclasses
 import math
 import random
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,7 @@ from kerasbench.analysis.cases import HEADLINE, Measured, summarize_case
 from kerasbench.analysis.cases import STEADY as STEP
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.ratios import BlockRatio, by_means, neighbours, priors_of, ratio_of
+from kerasbench.analysis.ratios import BlockRatio, RowRatios, RunRatios, by_means, estimate_ratio, neighbours
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice, kept_calls
@@ -38,7 +38,8 @@ def level(*steps_ms: float, backend: str = "jax", options: Options = DEFAULT) ->
 
 
 def over(a: Measured, b: Measured, metric: str = STEP, row: Sequence[Measured] = ()) -> LogEstimate:
-    return known(ratio_of(a, b, metric, row))
+    others = [case for case in row if case is not a and case is not b]
+    return known(RowRatios(dict(enumerate([a, b, *others]))).within_sessions(0, 1, metric))
 
 
 def test_drift_from_slice_to_slice_cancels() -> None:
@@ -130,7 +131,7 @@ def without_epochs(ms: float, *left_out: str) -> Measurement:
 )
 def test_what_stands_for_a_case(measured: Callable[[float], Measurement], values: Mapping[str, float | None]) -> None:
     a, b = (case(measured(ms)) for ms in (1.0, 2.0))
-    forth, back = ({metric: ratio_of(*pair, metric, ()) for metric in values} for pair in ((a, b), (b, a)))
+    forth, back = ({metric: estimate_ratio(*pair, metric) for metric in values} for pair in ((a, b), (b, a)))
     assert {metric: ratio and ratio.value for metric, ratio in forth.items()} == pytest.approx(values)
     assert {metric: ratio and 1 / ratio.value for metric, ratio in back.items()} == pytest.approx(values)
 
@@ -147,7 +148,7 @@ def test_a_block_without_short_epochs_has_the_pairs_of_the_one_before_it() -> No
         for first, second, epoch in ((1.0, 1.1, 12.0), (2.0, 2.0, 18.0))
     )
     epoch_ms = statistics.median(DRIFT)
-    blocks = [math.exp(block.log) for block in ratios.of_blocks((a, b), HEADLINE)]
+    blocks = [math.exp(block.log) for block in ratios.divide_blocks(a, b, HEADLINE)]
     wanted = [(12 * epoch_ms + 98 * step) / (18 * epoch_ms + 98 * 2) for step in (1.0, 1.1)]
     assert blocks == pytest.approx(wanted, rel=1e-3)
     share = 12 * epoch_ms / (12 * epoch_ms + 98), 18 * epoch_ms / (18 * epoch_ms + 196)
@@ -274,9 +275,9 @@ def test_one_block_in_common_stands_for_no_rounds_apart(a: Measured, b: Measured
 
 def test_a_case_that_failed_and_one_without_common_rounds_have_no_ratio() -> None:
     failed = Measured(level(1.0).trials, made.FAILURE)
-    assert ratio_of(failed, level(1.0), STEP, ()) is None
+    assert estimate_ratio(failed, level(1.0), STEP) is None
     first, second = (summarize_case([made.trial(index)]) for index in (1, 2))
-    assert ratio_of(first, second, STEP, ()) is None
+    assert estimate_ratio(first, second, STEP) is None
 
 
 def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
@@ -300,21 +301,28 @@ def thrice(backend: str = "jax", **options: Any) -> Measured:
     return level(1.0, 1.0, 1.0, backend=backend, options=Options(**options))
 
 
+def run_of(rows: Iterable[Sequence[Measured]]) -> RunRatios[int]:
+    run: RunRatios[int] = RunRatios()
+    for row in rows:
+        run.add_row(dict(enumerate(row)))
+    return run
+
+
 def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know() -> None:
     scales = (0.02, 0.05, 0.06, 0.07, 0.05, 0.12)  # of the scatter over three blocks
     rows = [(level(2 * math.exp(-scale), 2.0, 2 * math.exp(scale)), thrice("torch")) for scale in scales]
-    priors = priors_of(rows)
-    prior = priors(STEP, Family.BACKENDS)
+    prior = run_of(rows).prior(STEP, Family.BACKENDS)
     assert prior is not None and 0.02 < math.sqrt(prior.variance) < 0.1
-    own = [known(ratio_of(a, b, STEP)) for a, b in rows]
-    moderated = [known(ratio_of(a, b, STEP, (), priors)) for a, b in rows]
+    own = [known(estimate_ratio(a, b, STEP)) for a, b in rows]
+    moderated = [known(row.within_sessions(0, 1, STEP)) for row in run_of(rows).rows]
     assert [ratio.log_centre for ratio in moderated] == pytest.approx([ratio.log_centre for ratio in own])
     assert {ratio.degrees for ratio in moderated} == {2 + prior.degrees}
     before, after = ([known(ratio.log_error) for ratio in borrowing] for borrowing in (own, moderated))
     assert after[0] > 1.5 * before[0]  # by luck its three blocks agree
     assert after[5] < before[5]
     a, b = (dataclasses.replace(side, trials=side.trials[:2]) for side in rows[0])
-    assert ratio_of(a, b, STEP, (), priors) == ratio_of(a, b, STEP)  # two blocks borrow nothing
+    *_, brief = run_of([*rows, (a, b)]).rows
+    assert brief.within_sessions(0, 1, STEP) == estimate_ratio(a, b, STEP)  # two blocks borrow nothing
 
 
 OF_FAMILY = {
@@ -326,9 +334,10 @@ OF_FAMILY = {
 
 @pytest.mark.parametrize("family", Family)
 def test_a_family_borrows_nothing_from_another(family: Family) -> None:
-    priors = priors_of([OF_FAMILY[family]] * 6)
-    assert {kind for kind in Family if priors(STEP, kind) is not None} == {family}
-    degrees = {kind: known(ratio_of(a, b, STEP, (), priors)).degrees for kind, (a, b) in OF_FAMILY.items()}
+    run = run_of([OF_FAMILY[family]] * 6)
+    assert {kind for kind in Family if run.prior(STEP, kind) is not None} == {family}
+    others = {kind: RowRatios(dict(enumerate(pair)), run.prior) for kind, pair in OF_FAMILY.items()}
+    degrees = {kind: known(row.within_sessions(0, 1, STEP)).degrees for kind, row in others.items()}
     assert {kind for kind, freedom in degrees.items() if freedom > 2} == {family}
 
 
@@ -343,7 +352,7 @@ def test_the_order_of_columns_changes_nothing_and_a_ratio_that_follows_from_othe
         for scale in scales
     ]
     given, turned = (
-        known(priors_of(ordered)(STEP, Family.BACKENDS)) for ordered in (rows, [row[::-1] for row in rows])
+        known(run_of(ordered).prior(STEP, Family.BACKENDS)) for ordered in (rows, [row[::-1] for row in rows])
     )
     assert given.ratios == turned.ratios == 12  # of eighteen
     assert (given.variance, given.degrees) == pytest.approx((turned.variance, turned.degrees))
@@ -360,10 +369,10 @@ def test_each_case_is_paired_with_what_it_has_most_in_common_with() -> None:
 def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     (row,) = (row for row in summarize(load(RUN)).rows if row.label == "mnist_dense")
     jax, off = Column("jax", "cpu"), Column("jax", "cpu", Options(jit=False))
-    ratio = known(ratios.in_row(row, off, jax, HEADLINE))
+    ratio = known(row.ratios.estimate(off, jax, HEADLINE))
     assert ratio.between_sessions == ASSUMED[Family.OPTIONS].between_sessions > 0
     a, b = (dataclasses.replace(row.cases[column], trials=row.cases[column].trials[:2]) for column in (off, jax))
-    shown = known(ratio_of(a, b, HEADLINE))
+    shown = known(estimate_ratio(a, b, HEADLINE))
     assumed = ASSUMED[Family.OPTIONS].between_blocks("jax", HEADLINE)
     assert known(shown.log_error) > assumed / math.sqrt(2) > ASSUMED[Family.REPEATED].between_blocks("jax", HEADLINE)
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.cases import judge_cases, summarize_case
+from kerasbench.analysis.cases import summarize_case
+from kerasbench.analysis.rows import judge_cases
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.messages import Code, Failure

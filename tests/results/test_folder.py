@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import ResultsError

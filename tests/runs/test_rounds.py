@@ -3,7 +3,7 @@
 import dataclasses
 import signal
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from kerasbench import events, variants
-from kerasbench.analysis.cases import Measured
+from kerasbench.analysis.ratios import RunRatios
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host.load import LoadLimit
@@ -21,14 +21,14 @@ from kerasbench.plan.cases import Case
 from kerasbench.plan.duration import History
 from kerasbench.processes.block import BlockMember, OnBlockEvent
 from kerasbench.processes.outcome import Outcome
-from kerasbench.protocol.columns import CaseKey, Device, Options
+from kerasbench.protocol.columns import CaseKey, Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import Protocol, TrialRequest
 from kerasbench.protocol.stages import PILOT, TRAIN
 from kerasbench.results.run import QUICK, Effort, Run, Trial, exactly
 from kerasbench.results.store import Store, load
-from kerasbench.runs import machine, turns
+from kerasbench.runs import machine, rounds, turns
 from kerasbench.runs.launcher import pass_on_marked
 from kerasbench.runs.schedule import order_cases
 from tests import made
@@ -295,16 +295,20 @@ def test_what_was_given_up_in_a_round_that_its_row_has_not_had_stays_given_up(st
 
 
 def test_all_rows_of_a_round_are_decided_by_the_same_knowledge(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    known: list[list[int]] = []
+    runs: list[RunRatios[Column]] = []
 
-    def count_trials(rows: Sequence[Iterable[Measured]]) -> None:
-        known.append([max(len(case.trials) for case in row) for row in rows])
+    def run_ratios() -> RunRatios[Column]:
+        runs.append(RunRatios())
+        return runs[-1]
 
-    monkeypatch.setattr("kerasbench.analysis.ratios.priors_of", count_trials)
+    def trials() -> list[list[int]]:
+        return [[max(len(case.trials) for case in row.cases.values()) for row in run.rows] for run in runs]
+
+    monkeypatch.setattr(rounds, "RunRatios", run_ratios)
     whole = run(store, FakeWorker(), *CASES, CONV)
-    assert known == [[1, 1], [2, 2]]
+    assert trials() == [[1, 1], [2, 2]]
     run(store, FakeWorker(), *CASES, CONV, effort=exactly(3), carried=whole.trials)
-    assert known == [[1, 1], [2, 2], [1, 1], [2, 2], [3, 3]]  # the same again
+    assert trials() == [[1, 1], [2, 2], [1, 1], [2, 2], [3, 3]]  # the same again
 
 
 def test_a_resumed_run_s_budget_counts_what_was_spent_before(store: Store) -> None:

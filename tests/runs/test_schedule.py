@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import pytest
 
 from kerasbench.analysis.cases import STEADY
+from kerasbench.analysis.ratios import RowRatios
 from kerasbench.protocol.measurement import Samples
 from kerasbench.protocol.messages import Phase
 from kerasbench.protocol.requests import Protocol
@@ -64,7 +65,7 @@ def blocks(
 
 
 def cycles(trials: Sequence[Trial], metric: str = STEADY) -> dict[str, int]:
-    return schedule.cycles_of(PROTOCOL, RowProgress([], trials=[*trials]).compared, metric, None)
+    return schedule.cycles_of(PROTOCOL, RowRatios(RowProgress([], trials=[*trials]).columns), metric)
 
 
 def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_second_those_of_others() -> None:
@@ -118,7 +119,8 @@ def next_block(
     trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False, known: bool = False, least: int = 3
 ) -> NextBlock:
     case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
-    return schedule.next_block(case, least, RowProgress([], trials=trials).compared, trials, None, lambda metric: known)
+    ratios = RowRatios(RowProgress([], trials=trials).columns)
+    return schedule.next_block(case, least, ratios, trials, lambda metric: known)
 
 
 def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_every_block() -> None:

@@ -7,6 +7,7 @@ import pytest
 
 from kerasbench.analysis.cases import summarize_case
 from kerasbench.analysis.estimates import LogEstimate
+from kerasbench.analysis.ratios import RowRatios
 from kerasbench.protocol.columns import Column
 from kerasbench.results.run import Effort
 from kerasbench.runs import stopping
@@ -24,15 +25,13 @@ def seen(
 ) -> dict[tuple[str, ...], bool]:
     """Return by their labels which ratios of columns, that take so long, a row looks at, and whether they are known."""
 
-    def ratio(a: Any, b: Any, *asked: Any) -> LogEstimate:
-        ours, theirs = (times[measured.trials[0][0].column] for measured in (a, b))
-        return LogEstimate(math.log(ours / theirs), error, 8.0, 5, **different)
+    def within_sessions(ratios: RowRatios[Column], a: Column, b: Column, metric: str) -> LogEstimate:
+        return LogEstimate(math.log(times[a] / times[b]), error, 8.0, 5, **different)
 
     trials = [made.trial(backend=column.backend, options=column.options) for column in times]
-    with patch.object(stopping, "ratio_of", ratio):
-        found = precision_of(
-            [summarize_case([trial]) for trial in trials], "train_step_ms", None, paired, Effort(), 0.03
-        )
+    ratios = RowRatios({trial.column: summarize_case([trial]) for trial in trials})
+    with patch.object(RowRatios, "within_sessions", within_sessions):
+        found = precision_of(ratios, "train_step_ms", paired, Effort(), 0.03)
     return {tuple(column.label for column in pair): known.is_enough for pair, known in found.items()}  # type: ignore[attr-defined]
 
 
@@ -90,9 +89,9 @@ def test_what_all_rounds_would_leave(times_as_long: float, error: float, between
 def test_a_row_of_one_column_ends_when_its_time_is_known() -> None:
     for times, is_enough in (((1.0, 1.01, 0.99), True), ((1.0, 1.2, 0.9), False), ((1.0,), False)):
         case = summarize_case(made.in_rounds(*times))
-        ((pair, known),) = precision_of([case], "train_step_ms", None, False, Effort(), 0.03).items()
+        ((pair, known),) = precision_of(RowRatios({JAX: case}), "train_step_ms", False, Effort(), 0.03).items()
         assert (len(pair), known.is_enough) == (1, is_enough)
-    assert precision_of([], "train_step_ms", None, False, Effort(), 0.03) == {}
+    assert precision_of(RowRatios({}), "train_step_ms", False, Effort(), 0.03) == {}
 
 
 PAIR, OTHER = (TORCH, JAX), (TENSORFLOW, JAX)

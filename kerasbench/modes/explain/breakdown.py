@@ -10,13 +10,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from kerasbench.analysis.cases import STEADY, Measured, Row
+from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.contrasts import Contrast, Place, believed, between, judge
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, mean_interval
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, break_evens
-from kerasbench.analysis.ratios import by_slices, ratio_of
+from kerasbench.analysis.ratios import by_slices, estimate_ratio
+from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.modes.explain.causes import TriedCause, tried_causes
 from kerasbench.protocol.columns import CaseKey, Column
@@ -159,7 +160,7 @@ def _candidates(summary: Summary, case: Place) -> Iterator[Advice]:
         batch = other.size.batch if other.size and other.size.width is None and is_alike else None
         if batch is not None and batch > row.workload.batch:
             larger = Place(other, column)
-            if left := ratio_of(larger.case, case.case, STEADY):
+            if left := estimate_ratio(larger.case, case.case, STEADY):
                 a_sample = left.log_centre + math.log(row.workload.batch / batch)
                 yield Advice(Help.BATCH, Contrast(larger, case, STEADY, replace(left, log_centre=a_sample)))
     shares = [share(parts.ready, parts.arrays) for _, _, parts in _with_parts(case.case)]

@@ -14,12 +14,13 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar
 
 from kerasbench import variants
-from kerasbench.analysis import ratios
-from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, Measured, Row
+from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, Measured
 from kerasbench.analysis.contrasts import Contrast, Place
 from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.analysis.rankings import break_even
+from kerasbench.analysis.ratios import RowRatios, moderated
+from kerasbench.analysis.rows import Row
 from kerasbench.modes.fastest import MODE, RaceConfig
 from kerasbench.protocol.columns import CPU, Column
 from kerasbench.protocol.descriptions import WorkloadDescription
@@ -70,21 +71,22 @@ def _is_fastest(candidate: Candidate, left: Iterable[Candidate], compare: Compar
 
 def interval(logs: Sequence[float], deviation: float) -> LogEstimate:
     """Return a ratio by its logarithm in each block; ``deviation`` is what blocks are known to differ by."""
-    return ratios.moderated(logs, Prior(deviation**2, PRIOR_DEGREES, 0))
+    return moderated(logs, Prior(deviation**2, PRIOR_DEGREES, 0))
 
 
 def compare_by(metric: str, cases: Mapping[Column, Measured]) -> Compare[Column]:
     """Return what compares the columns of a race by a metric; of a rate, by the time of a sample."""
 
+    ratios = RowRatios(cases)
+
     def compare(over: Column, under: Column) -> LogEstimate | None:
-        pair = (cases[over], cases[under])
-        pair = pair[::-1] if BY_NAME[metric].unit == RATE else pair
-        blocks = ratios.of_blocks(pair, metric)
+        a, b = (under, over) if BY_NAME[metric].unit == RATE else (over, under)
+        blocks = ratios.blocks(a, b, metric)
         counted = [block for block in blocks if not block.disturbed] or blocks
         if not counted:  # memory has not had both at once
-            return ratios.ratio_of(*pair, metric, cases.values())
+            return ratios.within_sessions(a, b, metric)
         slices = statistics.fmean((block.error or 0.0) ** 2 for block in counted)
-        scatter = ratios.assumed_scatter(*pair, metric)
+        scatter = ratios.assumed_scatter(a, b, metric)
         ratio = interval([block.log for block in counted], math.sqrt(slices + scatter**2))
         return replace(ratio, disturbed=all(block.disturbed for block in blocks))
 

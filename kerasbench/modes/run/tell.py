@@ -5,11 +5,11 @@ from functools import partial
 from itertools import chain
 
 from kerasbench import variants
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import between
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.rankings import Ranking
+from kerasbench.analysis.rows import Row
 from kerasbench.modes.run import RunSettings
 from kerasbench.protocol.columns import Column
 from kerasbench.report import answer, command, contrasts, data, details, generation

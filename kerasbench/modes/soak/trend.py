@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.estimates import Interval, t_quantile
 from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.rows import Row
 from kerasbench.modes.soak import JUDGED_MINUTES, MODE
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Samples

@@ -9,10 +9,10 @@ from functools import cached_property
 from itertools import combinations, pairwise
 
 from kerasbench import variants
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.contrasts import Contrast, believed, between, judge
 from kerasbench.analysis.estimates import CONFIDENCE, Estimate, Interval, LogEstimate, Verdict, t_quantile
 from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.rows import Row
 from kerasbench.protocol.columns import AXES, CPU, Axis, Column, Size
 from kerasbench.protocol.messages import Code
 

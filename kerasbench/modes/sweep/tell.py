@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterator
 
-from kerasbench.analysis.cases import Row
 from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.rows import Row
 from kerasbench.modes.sweep import MODE
 from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
 from kerasbench.protocol.columns import Axis

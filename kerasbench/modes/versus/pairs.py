@@ -4,10 +4,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
-from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, Row
+from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.contrasts import Contrast, between, judge
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.rows import Row
 from kerasbench.errors import Undecided
 from kerasbench.modes.versus import MODE
 from kerasbench.protocol.columns import CaseKey, Column
