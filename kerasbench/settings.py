@@ -10,7 +10,7 @@ RUN, EXPLAIN, FASTEST, DOCTOR = "run", "explain", "fastest", "doctor"  # command
 BACKENDS, SUITES = "backends", "suites"  # names that a shell is offered, looked up when it asks
 CHOICE = (
     "Training script or notebook (.py, .ipynb), saved model (.keras), scenario file (.py), name of a built-in scenario "
-    "or pattern of names, or keras.applications.NAME."
+    "or pattern of names, keras.applications.NAME, or package.module:function."
 )
 
 # What options are for, in the order of --help. What only an expert needs comes last.
@@ -18,7 +18,7 @@ LONG, WHAT, SCRIPT, MODEL, SHOW, COLUMNS, ENVIRONMENTS, MACHINES, FILES, EXPERTS
     "How long",
     "What to measure",
     "A training script or notebook (its own arguments stand behind --)",
-    "A saved model, or one of keras.applications",
+    "A model without data",
     "What to show",
     "Configurations (every combination is measured)",
     "Environments",

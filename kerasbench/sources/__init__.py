@@ -5,12 +5,14 @@ from pathlib import Path
 
 from kerasbench.protocol.requests import CountRequest, DescribeRequest, LookRequest, ModelConfig, TrialRequest
 from kerasbench.sources.application import Application
+from kerasbench.sources.package import PackageFunction
 from kerasbench.sources.saved_model import LiveModel, SavedModel
 from kerasbench.sources.scenario_file import ScenarioFile
 from kerasbench.sources.script import Script
 from kerasbench.sources.source import ModelRequest, ResolvedScenario, Source
 
-SOURCES: tuple[type[Source], ...] = (LiveModel, SavedModel, Application, Script, ScenarioFile)  # whose first is it
+# The first that recognises a word is it.
+SOURCES: tuple[type[Source], ...] = (LiveModel, SavedModel, Application, PackageFunction, Script, ScenarioFile)
 KINDS = {source.kind: source for source in SOURCES}
 WORD = re.compile(rf"(?P<place>{'|'.join(source.pattern() for source in SOURCES)})(/(?P<workload>[^/]+))?", re.DOTALL)
 
@@ -49,4 +51,5 @@ def resolve(request: TrialRequest | LookRequest | CountRequest) -> ResolvedScena
 
 def nouns(option: str) -> str:
     """Return the kinds that a field of ModelConfig is for."""
-    return " or ".join(dict.fromkeys(source.noun for source in SOURCES if option in source.takes))
+    *most, last = dict.fromkeys(source.noun for source in SOURCES if option in source.takes)
+    return " or ".join(filter(None, (", ".join(most), last)))

@@ -24,12 +24,12 @@ class ScenarioFile(Source):
         return [self.file, *(file for file in beside if file.is_file())]
 
     def own_hash(self) -> str:
+        require_scenario_name(self.file)
         return file_hash(self.file)
 
     def require_usable(self) -> None:
         from kerasbench.sources import python  # late: what is remembered needs no look
 
-        require_scenario_name(self.file)
         python.require_scenario(self.file)
 
     def resolve(self, config: ModelConfig) -> ResolvedScenario:

@@ -34,9 +34,8 @@ STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
 def member(
     file: Path, backend: str, python: str = sys.executable, memory_bytes: int | None = None, **different: Any
 ) -> BlockMember:
-    request = TrialRequest(
-        file.stem, str(file), sources.of(file).hash(), "default", backend, Device("cpu"), 0, "synthetic", SHORTEST
-    )
+    file_hash = different.pop("file_hash", "") or sources.of(file).hash()
+    request = TrialRequest(file.stem, str(file), file_hash, "default", backend, Device("cpu"), 0, "synthetic", SHORTEST)
     limits = Limits(120.0, "--timeout 120 s", memory_bytes)
     return BlockMember(python, dataclasses.replace(request, **different), limits)
 
@@ -56,6 +55,7 @@ def run(
         source = sources.of(file)
         config = source.config(model_config)
         different |= {"model_config": config, "workload": config.workload, "file_hash": source.hash(config)}
+        file = Path(source.place)
     if variants.has(options, "replaces"):
         different["baseline_hash"] = catalog.baselines(file)[backend]
     (outcome,) = together([member(file, backend, python, memory_bytes, options=options, **different)], kept=kept)
