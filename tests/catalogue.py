@@ -2,7 +2,6 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from kerasbench.host.noise import of_machine, of_slices, of_surroundings
@@ -16,17 +15,17 @@ from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Column, Options, Size
 from kerasbench.protocol.measurement import (
     Exported,
-    Generation,
     Measurement,
     Published,
     Samples,
     Slice,
+    Texts,
 )
 from kerasbench.protocol.messages import Code, Failure, Phase
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
+from kerasbench.protocol.stages import EPOCH, text_stage
 from kerasbench.results import run as results
 from kerasbench.results.run import Run, RunConfig, Trial, exactly
-from kerasbench.results.store import load
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH
 from tests.warned import bare, disturbed, noisy, pair, warned_rows
@@ -78,11 +77,11 @@ def run_published() -> Runs:
 def run_calls() -> Runs:
     """Calls in every way, and texts of which each token takes a little longer than the one before."""
 
-    def texts(way: str, ms: float, prompt_ms: float, seed: int) -> Generation:
-        grown = made.growing(made.wobbling(ms, seed), prompt_ms=prompt_ms)
+    def texts(ms: float, prompt_ms: float, seed: int) -> tuple[Texts, Samples]:
+        grown, slices = made.growing(made.wobbling(ms, seed), prompt_ms=prompt_ms)
         more_ns = [count * count * made.MS // 100 for count in grown.counts]
         times_ns = [[ns + more for ns, more in zip(times, more_ns, strict=True)] for times in grown.times_ns]
-        return dataclasses.replace(grown, way=way, times_ns=times_ns)
+        return dataclasses.replace(grown, times_ns=times_ns), slices
 
     def measured(ms: float, seed: int) -> Measurement:
         called = [
@@ -91,20 +90,25 @@ def run_calls() -> Runs:
             for batch in (1, 32)
         ]
         grows = (("call", 2.0), ("compiled_call", 1.0), ("own", 0.5))
-        generations = [texts(way, ms * factor, ms, seed) for way, factor in grows]
-        return dataclasses.replace(made.predicting(), prediction=called, parity=None, generations=generations)
+        written = {text_stage(way): texts(ms * factor, ms, seed) for way, factor in grows}
+        predicting = made.with_samples(made.predicting(), **{stage: slices for stage, (_, slices) in written.items()})
+        whole = made.with_predictions(predicting, *called)
+        return dataclasses.replace(whole, parity=None, texts={stage: texts for stage, (texts, _) in written.items()})
 
-    columns, effort = {TORCH: 3.0, torch(native=True): 2.0, torch(warm_cache=True): 2.9}, exactly(3, Protocol("calls"))
+    columns, effort = (
+        {TORCH: 3.0, torch(native=True): 2.0, torch(warm_cache=True): 2.9},
+        exactly(3, TrialPlan().of_kind("calls")),
+    )
     return [made.untrained(run(*bare(made.in_blocks(columns, measured)), config={"effort": effort}))]
 
 
 def run_prediction_only() -> Runs:
     def measured(ms: float, seed: int) -> Measurement:
         calls = [made.latency(1, made.wobbling(ms / 2, seed)), made.latency(32, made.wobbling(ms, seed + 1))]
-        return dataclasses.replace(made.predicting(), prediction=calls)
+        return made.with_predictions(made.predicting(), *calls)
 
     def one_at_a_time(ms: float, seed: int) -> Measurement:
-        return dataclasses.replace(made.predicting(batch=1), prediction=[made.latency(1, made.wobbling(ms, seed))])
+        return made.with_predictions(made.predicting(batch=1), made.latency(1, made.wobbling(ms, seed)))
 
     single = made.in_blocks({JAX: 2.0, TORCH: 1.0}, one_at_a_time, name="single", first=3)
     both = made.untrained(run(*bare([*made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured), *single])))
@@ -117,7 +121,9 @@ def run_exported() -> Runs:
 
     def measured(ms: float, seed: int) -> Measurement:
         calls = [made.latency(1, made.wobbling(ms / 4, seed)), made.latency(32, made.wobbling(ms, seed + 1))]
-        return dataclasses.replace(made.predicting(), prediction=calls, exported=EXPORTED if ms < 2.5 else None)
+        return dataclasses.replace(
+            made.with_predictions(made.predicting(), *calls), exported=EXPORTED if ms < 2.5 else None
+        )
 
     columns = {TORCH: 3.0, torch(runtime="pt2"): 2.0}
     cause = "the model cannot be exported to saved_model: ValueError: no endpoint"
@@ -129,7 +135,7 @@ def run_exported() -> Runs:
     loads = [Phase("load", 0, 12 * made.MS)]
     trials = [made.changed(trial, phases=loads) for trial in made.in_blocks(columns, measured)]
     trials = [*trials, dataclasses.replace(failed, protocol="predictions")]
-    return [made.untrained(run(*trials, config={"effort": exactly(3, Protocol("predictions"))}))]
+    return [made.untrained(run(*trials, config={"effort": exactly(3, TrialPlan().of_kind("predictions"))}))]
 
 
 EXPORTED = Exported(
@@ -150,7 +156,7 @@ THROTTLED = of_surroundings(made.surroundings(BEFORE, made.state(throttle_count=
 
 
 def stepped(step_ms: float, seed: int) -> Measurement:
-    return made.changed(made.steps(step_ms, seed), training={"epoch_steps": 0, "epochs": Samples.of(())})
+    return made.without(made.steps(step_ms, seed), EPOCH)
 
 
 def sweep() -> Runs:
@@ -174,11 +180,11 @@ def sweep_exported() -> Runs:
     for place, (batch, times_ms) in enumerate({1: (2.0, 0.5), 8: (2.4, 1.5), 64: (5.0, 9.0)}.items()):
 
         def measured(ms: float, seed: int, batch: int = batch) -> Measurement:
-            return dataclasses.replace(made.predicting(), prediction=[made.latency(batch, made.wobbling(ms, seed))])
+            return made.with_predictions(made.predicting(), made.latency(batch, made.wobbling(ms, seed)))
 
         columns = dict(zip((TORCH, torch(runtime="onnxruntime")), times_ms, strict=True))
         trials += made.in_blocks(columns, measured, first=3 * place, size=Size(batch=batch))
-    effort = exactly(3, dataclasses.replace(results.SWEEP, kind="sweep_predictions"))
+    effort = exactly(3, results.SWEEP.of_kind("sweep_predictions"))
     trials = [dataclasses.replace(trial, protocol="sweep_predictions") for trial in trials]
     return [made.untrained(run(*trials, config=sweep_mode.MODE.configured(RunConfig(effort=effort))))]
 
@@ -258,16 +264,16 @@ def going_on(slower: float, leak_bytes: int, turns: int, on_gpu: bool = False, s
 def soak() -> Runs:
     """Training for a minute, and building for two seconds, of which nothing is judged."""
     goes_on, rests = (
-        made.changed(made.steps(1.0), training={"slices": going_on(slower, leak_bytes, 40, True, 40.0)})
+        made.with_samples(made.steps(1.0), train=going_on(slower, leak_bytes, 40, True, 40.0))
         for slower, leak_bytes in ((0.2, 64 << 10), (0.0, 0))
     )
     control = made.in_block(1, rests, device=made.GPU, options=Options(control=True))
     trials = [made.in_block(1, goes_on, device=made.GPU), control]
-    builds = dataclasses.replace(made.predicting(), prediction=[], builds=going_on(0.0, 4 << 10, 40))
+    builds = made.with_samples(made.with_predictions(made.predicting()), build=going_on(0.0, 4 << 10, 40))
     minute, of_builds = soak_mode.SoakConfig(minutes=1.0), soak_mode.SoakConfig("build", 1.0)
     training, building = (
-        soak_mode.MODE.configured(RunConfig(effort=exactly(1, protocol)), own)
-        for own, protocol in ((minute, Protocol(lasts=True)), (of_builds, Protocol("builds", lasts=True)))
+        soak_mode.MODE.configured(RunConfig(effort=exactly(1, dataclasses.replace(plan, fixed_time=True))), own)
+        for own, plan in ((minute, TrialPlan()), (of_builds, TrialPlan("builds", ("build",))))
     )
     return [
         run(*trials, rounds=1, config=training),
@@ -399,10 +405,6 @@ def over_time(torch_ms: Sequence[float], first_day: int = 1, keras: str = "", **
     return runs
 
 
-def file_of_schema_5() -> Runs:
-    return [load(Path(__file__).parent / "golden" / "schema_5.json")]
-
-
 MADE: Sequence[Callable[[], Runs]] = (
     *(run_quick, run_one_round, run_published, run_calls, run_prediction_only, run_exported, run_variants),
     *(
@@ -419,6 +421,6 @@ MADE: Sequence[Callable[[], Runs]] = (
         failures,
         all_failed,
     ),
-    *(interrupted, resumed, merged, machines, file_of_schema_5),
+    *(interrupted, resumed, merged, machines),
 )
 RUNS: Mapping[str, Callable[[], Runs]] = {"run": steady} | {runs.__name__: runs for runs in MADE}

@@ -21,7 +21,8 @@ from kerasbench.modes import versus
 from kerasbench.pages import files as pages
 from kerasbench.pages import html
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Latency, Published, Samples, Slice, Throughput
+from kerasbench.protocol.measurement import Passes, Published, Samples, Slice
+from kerasbench.protocol.stages import EPOCH, PARTS_OF_STEP, TRAIN
 from kerasbench.results.run import SCHEMA, Counted, Run, RunConfig, Trial
 from kerasbench.results.store import read
 from tests import made
@@ -59,26 +60,25 @@ def compared() -> Run:
 
 def _trial(number: int, device: Device, step_ms: float) -> Trial:
     parted = made.with_parts(steady_ms=step_ms * (1 + number / 1000))
-    training, parts = made.trained(parted), made.known(made.trained(parted).parts)
-    slice_, slices = next(iter(training.slices)), Samples.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)])
+    slice_, slices = (
+        next(iter(parted.samples[TRAIN])),
+        Samples.of([Slice(1, made.MS, 0, 0, 1), Slice(1, made.MS, 1, 1, 1)]),
+    )
+    samples = {name: Samples.of([*parted.samples[name]][:2]) for name in PARTS_OF_STEP}
+    samples[TRAIN] = Samples.of(dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1))
+    samples[EPOCH] = Samples.of(Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1))
+    predictions = (made.predicted(1, [made.MS, 2 * made.MS], slices), made.predicted(32, [made.MS] * 2, slices))
     small = made.changed(
-        parted,
-        training={
-            "warmup": Samples.of([Slice(1, 5)]),
-            "slices": Samples.of(dataclasses.replace(slice_, cycle=cycle, position=0, cpu_ns=1) for cycle in (0, 1)),
-            "epochs": Samples.of(Slice(1, 4_000_000, cycle, 0, 1) for cycle in (0, 1)),
-            "again_ns": [made.MS],
-            "parts": {name: Samples.of([*getattr(parts, name)][:2]) for name in ("arrays", "ready", "bare")},
-        },
-        prediction=[Latency(1, [made.MS, 2 * made.MS], slices), Latency(32, [made.MS] * 2, slices)],
+        made.with_predictions(made.with_samples(parted, **samples, predict_all=slices), *predictions),
+        training={"warmup": Samples.of([Slice(1, 5)]), "again_ns": [made.MS]},
         sizes=dataclasses.replace(made.SIZES, left_out=["parts"]),
-        throughput=Throughput(10, 32, [made.MS], slices),
+        passes=Passes(10, 32, [made.MS]),
         published=Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5], "accuracy": [0.5]}, 10, [7_000, 6_000]),
     )
     noise = (Signal("others", Severity.INVALID, "busy"),) if number == 2 else ()
-    samples = (Sample(1410, ["hw_slowdown"], 60),) if device is made.GPU else None
+    seen = (Sample(1410, ["hw_slowdown"], 60),) if device is made.GPU else None
     trial = made.in_block(number, small, name=SCENARIO, device=device, noise=noise)
-    return dataclasses.replace(trial, surroundings=made.surroundings(gpu=samples, neighbours=(7,)))
+    return dataclasses.replace(trial, surroundings=made.surroundings(gpu=seen, neighbours=(7,)))
 
 
 COMPARED = 0  # stands for the schema of the run of two versions

@@ -4,7 +4,7 @@ import dataclasses
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from kerasbench.analysis.estimates import Amount, Estimate, LogEstimate, t_quantile
 from kerasbench.host import Machine
@@ -16,23 +16,23 @@ from kerasbench.protocol.columns import DEFAULT, Column, Device, Environment, Op
 from kerasbench.protocol.descriptions import Description, WorkloadDescription
 from kerasbench.protocol.measurement import (
     Batch,
-    Generation,
-    Latency,
+    Calls,
     Learning,
     Measurement,
     Movement,
     Parity,
-    Parts,
+    Passes,
     Proof,
     Resolved,
     Samples,
+    ShortEpoch,
     Slice,
-    Throughput,
+    Texts,
     Training,
-    Usage,
 )
 from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.protocol.requests import Sizes
+from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ON_BATCH, ONE, PARTS_OF_STEP, TRAIN, stage_of
 from kerasbench.results.run import Effort, Run, RunConfig, ScenarioFacts, Trial
 from kerasbench.results.store import Store
 
@@ -80,7 +80,7 @@ def surroundings(
 
 def plan(*cases: Case, effort: Effort | None = None, absent: tuple[tuple[Case, Failure], ...] = ()) -> Plan:
     effort = effort or Effort()
-    measured = [dataclasses.replace(case, protocol=effort.protocol) for case in cases]
+    measured = [dataclasses.replace(case, plan=effort.plan) for case in cases]
     return Plan(RunConfig(effort=effort), MACHINE, measured, list(absent))
 
 
@@ -99,18 +99,23 @@ def measurement(
     slice_ = Slice(50, int(50 * step_ms * MS))
     versions = {"python": "3.11.7", "keras": "3.15.1"}
     return Measurement(
+        samples={
+            TRAIN: Samples.of([slice_] * 10),
+            EPOCH: Samples.of([Slice(1, int((overhead_ms + 2 * step_ms) * MS))] * 5),
+            ONE: Samples.of([Slice(200, 200 * MS)]),
+            BATCH: Samples.of([Slice(200, 400 * MS)]),
+            ALL: Samples.of([Slice(1, ns * MS) for ns in (100, 50, 50)]),
+        },
         training=Training(
             unit="step",
             first_step_ns=300 * MS,
             steps_per_slice=50,
             warmup=Samples.of([Slice(25, int(25 * step_ms * MS)), slice_, slice_]),
-            slices=Samples.of([slice_] * 10),
-            epoch_steps=2,
-            epochs=Samples.of([Slice(1, int((overhead_ms + 2 * step_ms) * MS))] * 5),
             again_ns=[20 * MS] * 5,
         ),
-        prediction=[Latency(1, [MS] * 200), Latency(32, [2 * MS] * 200)],
-        throughput=Throughput(1_000, 32, [100 * MS, 50 * MS, 50 * MS]),
+        short_epoch=ShortEpoch(2),
+        calls={ONE: Calls(1, [MS] * 200), BATCH: Calls(32, [2 * MS] * 200)},
+        passes=Passes(1_000, 32, [100 * MS, 50 * MS, 50 * MS]),
         published=None,
         batch=Batch("float32[32, 4]", "int32[32]"),
         learning=Learning(65, 2.3, 2.2, 1.4, 1.5, 0.5),
@@ -123,7 +128,6 @@ def measurement(
         full_steps_per_epoch=steps,
         peak_rss_bytes=512 << 20,
         peak_device_bytes=None,
-        usage=Usage(19 * MS, 10 * MS),
     )
 
 
@@ -143,8 +147,51 @@ def with_parts(
     arrays_ms: float = 2.0, ready_ms: float = 1.5, bare_ms: float = 1.0, steady_ms: float = 2.0, peak: float = 1e11
 ) -> Measurement:
     """A trial that was taken apart: a step fed from arrays, with what lies ready, and by itself takes so long."""
-    arrays, ready, bare = (Samples.of([Slice(50, int(50 * ms * MS))] * 3) for ms in (arrays_ms, ready_ms, bare_ms))
-    return changed(measurement(steady_ms), training={"parts": Parts(arrays, ready, bare, peak)})
+    parts = [Samples.of([Slice(50, int(50 * ms * MS))] * 3) for ms in (arrays_ms, ready_ms, bare_ms)]
+    samples = dict(zip(PARTS_OF_STEP, parts, strict=True))
+    return changed(with_samples(measurement(steady_ms), **samples), peak_flops=peak)
+
+
+def with_samples(whole: Measurement, **samples: Samples) -> Measurement:
+    """The same with the slices of these stages."""
+    return dataclasses.replace(whole, samples=whole.samples | samples)
+
+
+def without(whole: Measurement, *stages: str) -> Measurement:
+    """The same, had it not measured these stages."""
+    return dataclasses.replace(
+        whole,
+        samples={stage: samples for stage, samples in whole.samples.items() if stage not in stages},
+        calls={stage: calls for stage, calls in whole.calls.items() if stage not in stages},
+        texts={stage: texts for stage, texts in whole.texts.items() if stage not in stages},
+        short_epoch=None if EPOCH in stages else whole.short_epoch,
+        passes=None if ALL in stages else whole.passes,
+        training=None if TRAIN in stages else whole.training,
+    )
+
+
+class Predicted(NamedTuple):
+    stage: str
+    calls: Calls
+    slices: Samples
+
+
+def predicted(
+    batch: int, calls_ns: list[int], slices: Samples | None = None, way: str = ON_BATCH, first_ns: int | None = None
+) -> Predicted:
+    """What a stage of predictions measured."""
+    slices = slices or Samples.of([Slice(len(calls_ns), sum(calls_ns))])
+    return Predicted(stage_of(way, batch > 1), Calls(batch, calls_ns, first_ns), slices)
+
+
+def with_predictions(whole: Measurement, *predictions: Predicted) -> Measurement:
+    """The same, of whose predictions of single batches these were measured."""
+    others = {stage: samples for stage, samples in whole.samples.items() if stage not in whole.calls}
+    return dataclasses.replace(
+        whole,
+        samples=others | {stage: slices for stage, _, slices in predictions},
+        calls={stage: calls for stage, calls, _ in predictions},
+    )
 
 
 def trained(measurement: Measurement) -> Training:
@@ -159,13 +206,12 @@ def predicting(batch_ms: Sequence[float] = (2.0, 2.0), batch: int = 32) -> Measu
     """A trial of a model that is not trained: a prediction of its batch takes so long in each cycle."""
     slices = Samples.of(Slice(10, int(10 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(batch_ms))
     calls = [int(ms * MS) for ms in batch_ms for _ in range(10)]
-    single = Latency(1, [MS] * 20, Samples.of(Slice(10, 10 * MS, cycle, 0, 0) for cycle in range(2)))
+    single = predicted(1, [MS] * 20, Samples.of(Slice(10, 10 * MS, cycle, 0, 0) for cycle in range(2)))
+    predictions = [single, predicted(batch, calls, slices)] if batch > 1 else [single]
     return dataclasses.replace(
-        measurement(),
-        training=None,
+        without(with_predictions(measurement(), *predictions), TRAIN, EPOCH),
         learning=None,
         batch=Batch("float32[32, 4]", ""),
-        prediction=[single, Latency(batch, calls, slices)] if batch > 1 else [single],
         parity=Parity([], [], [[1.0, 0.5]]),
     )
 
@@ -174,25 +220,26 @@ def untrained(record: Run) -> Run:
     return described(record, predicts_only=True)
 
 
-def growing(per_token_ms: Sequence[float], prompt_ms: float = 0, counts: Sequence[int] = (1, 8, 16, 32)) -> Generation:
+def growing(
+    per_token_ms: Sequence[float], prompt_ms: float = 0, counts: Sequence[int] = (1, 8, 16, 32)
+) -> tuple[Texts, Samples]:
     """Texts that grow, four at once: in each cycle a token takes so long, after a prompt that takes as long in all."""
     times_ns = [[int((prompt_ms + count * ms) * MS) for count in counts] for ms in per_token_ms]
     slices = Samples.of(Slice(counts[-1], times[-1], cycle, 0, 0) for cycle, times in enumerate(times_ns))
-    return Generation("call", 4, list(counts), times_ns, [[7] * counts[-1]] * 2, slices)
+    return Texts(4, list(counts), times_ns, [[7] * counts[-1]] * 2), slices
 
 
 def partial(whole: Measurement) -> Measurement:
-    training = {"epochs": Samples.of(()), "epoch_steps": 0, "again_ns": []}
-    return changed(
-        whole, training=training, prediction=[], throughput=None, learning=None, parity=None, peak_rss_bytes=1 << 20
-    )
+    steps_alone = without(whole, EPOCH, ONE, BATCH, ALL)
+    return changed(steps_alone, training={"again_ns": []}, learning=None, parity=None, peak_rss_bytes=1 << 20)
 
 
 def epochs_measurement(epoch_ms: float) -> Measurement:
     """A trial of a full-batch workload, whose slices count whole epochs of one step."""
     slice_ = Slice(10, int(10 * epoch_ms * MS))
-    training = Training("epoch", 300 * MS, 10, Samples.of([slice_]), Samples.of([slice_] * 10), 0, Samples.of(()))
-    return dataclasses.replace(measurement(steps=1), training=training)
+    training = Training("epoch", 300 * MS, 10, Samples.of([slice_]))
+    whole = with_samples(without(measurement(steps=1), EPOCH), train=Samples.of([slice_] * 10))
+    return dataclasses.replace(whole, training=training)
 
 
 def trial(
@@ -239,7 +286,7 @@ def sliced(
     epochs_ms = epochs_ms or [10 + 2 * ms for ms in steps_ms]
     slices = Samples.of(Slice(50, int(50 * ms * MS), cycle, position, 0) for cycle, ms in enumerate(steps_ms))
     epochs = Samples.of(Slice(1, int(ms * MS), cycle, position, 0) for cycle, ms in enumerate(epochs_ms))
-    return changed(measurement(steps=steps), training={"slices": slices, "epochs": epochs})
+    return with_samples(measurement(steps=steps), train=slices, epoch=epochs)
 
 
 def in_block(number: int, found: Measurement, alone: bool = True, **different: Any) -> Trial:
@@ -257,11 +304,13 @@ def in_rounds(*steps_ms: float, overhead_ms: float = 0.0, **different: Any) -> l
 
 
 def changed(whole: T, **different: Any) -> T:
-    """The same with other values; a dict stands for other values of a part: ``training={"first_step_ns": 1}``."""
+    """The same with other values; a dict stands for other values of a part: ``samples={TRAIN: slices}``."""
     for name, value in different.items():
         part = getattr(whole, name)
         if isinstance(value, dict) and dataclasses.is_dataclass(part):
             different[name] = changed(part, **value)
+        elif name == "samples" and isinstance(part, dict):
+            different[name] = part | value
         elif isinstance(value, dict) and isinstance(part, Options):
             different[name] = part.but(**value)
     replace: Callable[..., T] = dataclasses.replace
@@ -288,11 +337,11 @@ def stored(folder: Path, run: Run | None = None) -> Store:
 
 def disturbed(quiet: Trial) -> Trial:
     """The same trial, had others used the machine in all its slices."""
-    training = trained(known(quiet.measurement))
-    slices, epochs = (
-        dataclasses.replace(part, disturbed=[True] * len(part)) for part in (training.slices, training.epochs)
-    )
-    return changed(quiet, measurement={"training": {"slices": slices, "epochs": epochs}})
+    samples = known(quiet.measurement).samples
+    marked = {
+        stage: dataclasses.replace(samples[stage], disturbed=[True] * len(samples[stage])) for stage in (TRAIN, EPOCH)
+    }
+    return dataclasses.replace(quiet, measurement=with_samples(known(quiet.measurement), **marked))
 
 
 def described(run: Run, **different: Any) -> Run:
@@ -314,23 +363,18 @@ def wobbling(ms: float, seed: int, cycles: int = 8) -> list[float]:
     return [ms * level * (1 + ((37 * cycle + 17 * seed) % 13 - 6) / 1000) for cycle in range(cycles)]
 
 
-def latency(batch: int, calls_ms: Sequence[float], way: str = "predict_on_batch") -> Latency:
+def latency(batch: int, calls_ms: Sequence[float], way: str = ON_BATCH) -> Predicted:
     """A thousand calls in eight cycles, of which some take half as long again; the first of some ways compiles."""
     slices = Samples.of(Slice(125, int(125 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(calls_ms))
     calls_ns = [int(ms * MS * (1 + call % 25 / 50)) for ms in calls_ms for call in range(125)]
-    return Latency(batch, calls_ns, slices, way, 40 * MS if way == "compiled_call" else None)
+    return predicted(batch, calls_ns, slices, way, 40 * MS if way == "compiled_call" else None)
 
 
 def steps(step_ms: float = 2.0, seed: int = 0) -> Measurement:
     """A trial of which nothing is told but its steps, its epochs, and that it computed what it should."""
     steps_ms = wobbling(step_ms, seed)
-    return changed(
-        sliced(steps_ms, [10 + 2 * ms for ms in steps_ms[::-1]]),
-        training={"first_step_ns": None, "again_ns": []},
-        prediction=[],
-        throughput=None,
-        learning=None,
-    )
+    stepped = without(sliced(steps_ms, [10 + 2 * ms for ms in steps_ms[::-1]]), ONE, BATCH, ALL)
+    return changed(stepped, training={"first_step_ns": None, "again_ns": []}, learning=None)
 
 
 def whole(step_ms: float = 2.0, seed: int = 0) -> Measurement:
@@ -339,11 +383,11 @@ def whole(step_ms: float = 2.0, seed: int = 0) -> Measurement:
         Slice(1, int(20 * ms * MS), cycle, 0, 0) for cycle, ms in enumerate(wobbling(step_ms, seed + 1))
     )
     first_ms, again_ms = wobbling(300, seed), wobbling(20, seed)
+    single, batch = latency(1, wobbling(step_ms / 2, seed + 2)), latency(32, wobbling(step_ms * 0.8, seed + 3))
     return changed(
-        steps(step_ms, seed),
+        with_predictions(with_samples(steps(step_ms, seed), predict_all=passes), single, batch),
         training={"first_step_ns": int(first_ms[0] * MS), "again_ns": [int(ms * MS) for ms in again_ms]},
-        prediction=[latency(1, wobbling(step_ms / 2, seed + 2)), latency(32, wobbling(step_ms * 0.8, seed + 3))],
-        throughput=Throughput(1_000, 32, passes.ns, passes),
+        passes=Passes(1_000, 32, passes.ns),
         learning=Learning(65, 2.3, 2.2, 1.4, 1.5 + seed % 7 / 1000, 0.5 + seed % 5 / 100),
     )
 

@@ -18,7 +18,7 @@ from kerasbench.modes.versus.bisect import Probe
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.results.run import Effort, Run, RunConfig, Trial
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH
@@ -102,7 +102,7 @@ def version(step_ms: float, block: int, first_ms: float = 300, mib: float = 512,
         drifting,
         training={"first_step_ns": int(first_ms * off * made.MS)},
         peak_rss_bytes=int(mib * off * (1 << 20)),
-        throughput={"passes_ns": [int(ns / rate / off) for ns in made.known(drifting.throughput).passes_ns]},
+        passes={"passes_ns": [int(ns / rate / off) for ns in made.known(drifting.passes).passes_ns]},
     )
 
 
@@ -193,7 +193,7 @@ def soaking(
         slice_ = Slice(SLICE_STEPS, int(SLICE_STEPS * made.MS * factor), cycle, 0, done=steps, rss_bytes=held)
         there = None if on_device is None else int(90 * MIB + on_device * steps)
         slices.append(dataclasses.replace(slice_, device_bytes=there))
-    return made.changed(made.measurement(), training={"slices": Samples.of(slices)})
+    return made.with_samples(made.measurement(), train=Samples.of(slices))
 
 
 def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
@@ -203,6 +203,6 @@ def soaked(slower: float, leak_bytes: float, rng: random.Random) -> Run:
         made.in_block(1, soaking(slower, leak_bytes, turns, rng), backend="torch"),
         made.in_block(1, soaking(0, 0, turns // 9, rng), backend="torch", options=Options(control=True)),
     ]
-    config = RunConfig(effort=Effort(protocol=Protocol(lasts=True)))
+    config = RunConfig(effort=Effort(plan=TrialPlan(fixed_time=True)))
     asked = soak.MODE.configured(config, soak.SoakConfig(minutes=1.0))
     return dataclasses.replace(made.record(*trials, rounds=1), config=asked)

@@ -3,7 +3,6 @@
 A pull request is a branch of a fork of a bare repository. What is measured there answers in place of Keras.
 """
 
-import dataclasses
 import json
 import os
 import re
@@ -22,6 +21,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.pages.data import of_run
 from kerasbench.plan import templates
 from kerasbench.protocol.messages import Message
+from kerasbench.protocol.stages import BATCH, ONE
 from tests import made, stand_in
 from tests.records import AGAIN, NEW, OLD, of_versions
 from tests.repository import ROOT, git
@@ -186,7 +186,7 @@ class GitHub:
         (clone / "bin").mkdir(exist_ok=True)
         stand_in.furnish(clone / "bin")
         steps_ms = [step_ms * (1 + cycle / 1000) for cycle in range(10)]
-        measured = Message(measurement=dataclasses.replace(made.sliced(steps_ms), prediction=[]))
+        measured = Message(measurement=made.without(made.sliced(steps_ms), ONE, BATCH))
         stand_in.answer(clone / "bin", "trial-torch", Message(begun="train"), stand_in.phase(), measured)
         (clone / "note").write_text(mention + str(step_ms))
         git(clone, "add", ".")

@@ -182,7 +182,7 @@ def test_pages_csv_and_json_are_as_they_were(name: str, shell: Shell, request: p
         pytest.fail(f"{shown}\n… {len(differing)} lines in all. If they are meant: {UPDATE}", pytrace=False)
 
 
-RECORD = GOLDEN / "schema_5.json"  # a result file, and not what is said of one
+RECORD = GOLDEN / "recorded.json"  # a result file, and not what is said of one
 
 
 @pytest.fixture(scope="module")

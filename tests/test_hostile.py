@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from kerasbench.errors import ResultsError
 from kerasbench.results.run import SCHEMA
 from kerasbench.results.store import JOURNAL, load
-from kerasbench.results.upgrade import OLDER
 from tests import hostile
 
 BYTES = 1_000_000
@@ -80,10 +79,10 @@ GOOD = many(b"{}", b'{"unknown":[%s],') + hostile.encoded()[1:]
         (b"[" * BYTES + b"]" * BYTES, ".json"),
         (many(b"[" * 100 + b"]" * 100), ".json"),
         (b'"' + b"x" * BYTES + b'"', ".json"),
-        (many(b"{}", b'{"schema":6,"trials":[%s]}'), ".json"),
-        *((many(b"{}", b'{"schema":%d,"unknown":[%%s]}' % schema), ".json") for schema in (OLDER, SCHEMA)),
+        (many(b"{}", b'{"schema":7,"trials":[%s]}'), ".json"),
+        *((many(b"{}", b'{"schema":%d,"unknown":[%%s]}' % schema), ".json") for schema in (SCHEMA - 1, SCHEMA)),
         (hostile.encoded().replace(b'"trials":[', many(b"{}", b'"trials":[%s,'), 1), ".json"),
-        (many(b'"a":1', b'{%s,"schema":6}'), ".json"),
+        (many(b'"a":1', b'{%s,"schema":7}'), ".json"),
         (b'{"schema":5' + b"0" * BYTES + b"}", ".json"),
         (b"\n" * BYTES, JOURNAL),
         (hostile.journal() + b"{}\n" * (BYTES // 3), JOURNAL),

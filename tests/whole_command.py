@@ -37,7 +37,7 @@ def prepare(own_lock: Path) -> None:
 
     def short(*given: Any, **named: Any) -> Effort:
         effort = usual(*given, **named)
-        return dataclasses.replace(effort, protocol=dataclasses.replace(effort.protocol, **SHORT))
+        return dataclasses.replace(effort, plan=dataclasses.replace(effort.plan, **SHORT))
 
     lock.LOCK = own_lock
     run.BEFORE_RUN_S = 0.1

@@ -8,7 +8,7 @@ import os
 import statistics
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.estimates import LogEstimate, variance
@@ -17,20 +17,21 @@ from kerasbench.host import load
 from kerasbench.plan import catalog
 from kerasbench.plan.cases import Case
 from kerasbench.plan.catalog import Selected
+from kerasbench.plan.stages import shares_of, stages_of
 from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember
 from kerasbench.processes.outcome import Outcome
 from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import CPU, Device, processors
 from kerasbench.protocol.measurement import Measurement, Slice
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.results.run import RunConfig, Trial
 from kerasbench.runs import sizes, turns
 from kerasbench.runs.launcher import BriefPolicy
 from kerasbench.runs.records import trial_record, trial_request
 
 LIMITS = Limits(300.0, "this benchmark's limit of 300 s")
-STEPS = Protocol(kind="sweep")  # steps alone, for as long as a whole block's slices may take
+STEPS = TrialPlan().of_kind("sweep")  # steps alone, for as long as a whole block's slices may take
 
 
 @dataclass(frozen=True)
@@ -41,8 +42,8 @@ class Column:
     selected: Selected
     backend: str
 
-    def case(self, protocol: Protocol) -> Case:
-        return Case(self.selected, self.backend, Device(CPU), protocol=protocol)
+    def case(self, plan: TrialPlan) -> Case:
+        return Case(self.selected, self.backend, Device(CPU), plan=plan)
 
 
 def chosen(pattern: str) -> list[Selected]:
@@ -51,29 +52,29 @@ def chosen(pattern: str) -> list[Selected]:
 
 
 def blocks(
-    columns: list[Column], count: int, protocol: Protocol = STEPS, before: Callable[[], None] = lambda: None
+    columns: list[Column], count: int, plan: TrialPlan = STEPS, before: Callable[[], None] = lambda: None
 ) -> dict[str, Measured]:
     """Measure so many blocks of all columns and return what each column's trials amount to, by its name.
 
     ``before`` is called before each block.
     """
     trials: dict[str, list[tuple[Trial, Measurement]]] = {column.name: [] for column in columns}
-    protocols = dict.fromkeys(trials, protocol)
+    plans = dict.fromkeys(trials, plan)
     for index in range(1, count + 1):
         before()
         orders = turns.draw_orders(f"0/{index}")
         for column, (outcome, measured) in zip(
-            columns, launched(columns, protocols, orders, 1 if index <= 3 else len(columns)), strict=True
+            columns, launched(columns, plans, orders, 1 if index <= 3 else len(columns)), strict=True
         ):
-            trial = trial_record(column.case(protocols[column.name]), index, outcome, index)
+            trial = trial_record(column.case(plans[column.name]), index, outcome, index)
             trials[column.name].append((trial, measured))
-            protocols[column.name] = sizes.freeze(protocols[column.name], measured)
+            plans[column.name] = sizes.freeze(plans[column.name], measured)
     return {name: Measured(measured, None) for name, measured in trials.items()}
 
 
 def launched(
     columns: Sequence[Column],
-    protocols: Mapping[str, Protocol],
+    plans: Mapping[str, TrialPlan],
     orders: turns.Orders,
     at_once: int,
 ) -> list[tuple[Outcome, Measurement]]:
@@ -82,11 +83,13 @@ def launched(
     Raises:
         RuntimeError: a column has failed: a benchmark has no use for half of a block.
     """
-    protocol, workload = protocols[columns[0].name], columns[0].selected.workload
-    cases = [column.case(protocols[column.name]) for column in columns]
-    requests = [trial_request(case, case.protocol, RunConfig()) for case in cases]
+    workload = columns[0].selected.workload
+    plan = replace(plans[columns[0].name], stages=stages_of(plans[columns[0].name], workload))
+    cases = [column.case(plans[column.name]) for column in columns]
+    in_full = [replace(case.plan, stages=stages_of(case.plan, workload)) for case in cases]
+    requests = [trial_request(case, whole, RunConfig()) for case, whole in zip(cases, in_full, strict=True)]
     members = [BlockMember(sys.executable, request, LIMITS) for request in requests]
-    shares = turns.shares(protocol, workload)
+    shares = shares_of(plan, workload)
     load_limits = [load.limit_of(Device(CPU), None, 0.0, processors(), os.cpu_count() or 1)] * len(columns)
 
     class Policy(BriefPolicy):
@@ -94,23 +97,22 @@ def launched(
             return orders(columns)
 
         def enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
-            return turns.enough(protocol, shares, stage, load.judged(stage, slices, load_limits))
+            return turns.enough(plan, shares, stage, load.judged(stage, slices, load_limits))
 
-    policy = Policy(protocol, workload)
+    policy = Policy(plan, workload)
     outcomes, measured = [], {}
     for place, outcome in enumerate(block.measure(members, policy, lambda event: None, at_once, {})):
         if outcome is None or outcome.measurement is None:
             raise RuntimeError(f"{columns[place].name}: {outcome and outcome.failure}")
         outcomes.append(outcome)
         measured[place] = outcome.measurement
-    return list(zip(outcomes, load.marked(measured, load_limits).values(), strict=True))
+    return list(zip(outcomes, load.mark(measured, load_limits).values(), strict=True))
 
 
-def step_ms(column: Column, protocol: Protocol) -> float:
+def step_ms(column: Column, plan: TrialPlan) -> float:
     """Return the step that a trial by itself reads, in ms."""
-    ((_, measured),) = launched([column], {column.name: protocol}, turns.draw_orders("0"), 1)
-    assert measured.training is not None
-    return measured.training.median_ns / 1e6
+    ((_, measured),) = launched([column], {column.name: plan}, turns.draw_orders("0"), 1)
+    return measured.median_ns["train"] / 1e6
 
 
 def by_block(a: Measured, b: Measured) -> list[LogEstimate]:

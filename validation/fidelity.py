@@ -33,7 +33,7 @@ from kerasbench.host.lock import machine_lock
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Samples, Slice
-from kerasbench.protocol.requests import Protocol, TrialRequest, counts_epochs
+from kerasbench.protocol.requests import TrialPlan, TrialRequest, counts_epochs
 from kerasbench.runners.failure import refuse_other_frameworks
 from kerasbench.runners.feed import Feed, prepare
 from kerasbench.runners.keras import KerasRunner
@@ -76,7 +76,7 @@ def child(backend_name: str, platform: str, mode: str, file: str, workload_name:
     backend, device = backends.get(backend_name), Device(platform)
     backend.configure(device)
     scenario, _ = load(Path(file))
-    request = TrialRequest("", file, "", workload_name, backend_name, device, 0, "synthetic", Protocol())
+    request = TrialRequest("", file, "", workload_name, backend_name, device, 0, "synthetic", TrialPlan())
     runner = KerasRunner(backend, request)
     runner.load(lambda phase: nullcontext())
     runner.take_model(prepare_model(scenario, prepare(scenario, scenario.workload(workload_name), 0), request))
@@ -89,12 +89,12 @@ def steps_study(runner: KerasRunner, workload: Workload) -> None:
     runner.feed = feed = prepare(runner.scenario, workload, 0)
     runner.callbacks = []
     train.first_step(runner)
-    step_ns = median_step_ns(steps_of(runner, Protocol()).slices)
+    step_ns = median_step_ns(steps_of(runner, TrialPlan()).slices)
     most_in_slice = (len(feed.train) // feed.batch - OUTSIDE_STEPS) // SLICES_IN_EPOCH
-    in_slice = min(most_in_slice, math.ceil(Protocol().slice_ns / step_ns))
+    in_slice = min(most_in_slice, math.ceil(TrialPlan().slice_ns / step_ns))
     steps = OUTSIDE_STEPS + SLICES_IN_EPOCH * in_slice
     pairs = max(MIN_PAIRS, min(MOST_PAIRS, int(STEPS_BUDGET_S * 1e9 / (2 * steps * step_ns))))
-    clock = WarmUpClock(Protocol(steps_per_slice=in_slice, warmup_slices=10**9), steps, 0)
+    clock = WarmUpClock(TrialPlan(steps_per_slice=in_slice, warmup_slices=10**9), steps, 0)
     window = EveryOther(clock, runner.wait)
     runner.fit(feed.train[: steps * feed.batch], window, epochs=2 * (WARM_UP + pairs) + 1)
     plain_ns, marked_ns = window.epochs_ns[2 * WARM_UP :: 2], window.epochs_ns[2 * WARM_UP + 1 :: 2]
@@ -127,21 +127,21 @@ class EveryOther(train.EpochSpans):
             self.clock.mark(batch, time.perf_counter_ns())
 
 
-def steps_of(runner: KerasRunner, protocol: Protocol) -> SliceClock:
+def steps_of(runner: KerasRunner, plan: TrialPlan) -> SliceClock:
     """Measure slices of steps as a trial by itself does, and return their clock."""
-    return train.measure_steps(runner, Pace(protocol, runner.wait, SETTLE_NS), granted(SLICES))
+    return train.measure_steps(runner, Pace(plan, runner.wait, SETTLE_NS), granted(SLICES))
 
 
-def short_epochs(runner: KerasRunner, protocol: Protocol) -> Samples:
+def short_epochs(runner: KerasRunner, plan: TrialPlan) -> Samples:
     """Measure slices of short epochs as a trial by itself does."""
-    return train.measure_epochs(runner, Pace(protocol, runner.wait, SETTLE_NS), granted(SHORT_SLICES))
+    return Samples.of(train.measure_epochs(runner, Pace(plan, runner.wait, SETTLE_NS), granted(SHORT_SLICES)).slices)
 
 
 def epochs_study(runner: KerasRunner, workload: Workload) -> None:
     pool, published = runner.feed, prepare(runner.scenario, workload, 0, whole=True)
     train.first_step(runner)
-    in_slice = steps_of(runner, Protocol()).warmup.steps_per_slice
-    frozen = Protocol(steps_per_slice=in_slice, warmup_slices=1)
+    in_slice = steps_of(runner, TrialPlan()).warmup.steps_per_slice
+    frozen = TrialPlan(steps_per_slice=in_slice, warmup_slices=1)
     real_ns(runner, published)  # compiles the partial last batch and the validation pass
     readings, truths, began_s = [reading_ns(runner, pool, frozen)], list[float](), time.monotonic()
     while len(truths) < PAIRS and (len(truths) < MIN_PAIRS or time.monotonic() - began_s < BUDGET_S):
@@ -150,13 +150,13 @@ def epochs_study(runner: KerasRunner, workload: Workload) -> None:
     answer_pairs(readings, truths, workload.steps)
 
 
-def reading_ns(runner: KerasRunner, feed: Feed, protocol: Protocol) -> float:
+def reading_ns(runner: KerasRunner, feed: Feed, plan: TrialPlan) -> float:
     """Return a + b * full steps in ns, as ``metrics.steady_epoch_ns`` makes it of a trial."""
     runner.feed = feed
-    step_ns = median_step_ns(steps_of(runner, protocol).slices)
+    step_ns = median_step_ns(steps_of(runner, plan).slices)
     if counts_epochs(feed.workload.steps):
         return step_ns
-    short_ns = median_step_ns(short_epochs(runner, protocol))
+    short_ns = median_step_ns(short_epochs(runner, plan))
     return short_ns + step_ns * (feed.workload.full_steps - train.SHORT_EPOCH_STEPS)
 
 

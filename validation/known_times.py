@@ -19,7 +19,7 @@ from columns import Column, chosen, step_ms
 
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.runners.failure import refuse_other_frameworks
 from kerasbench.worker.clock import WarmUpClock
 
@@ -40,9 +40,9 @@ def main() -> None:
 
 
 def sleeping_ms(backend: str) -> float:
-    protocol = Protocol(warmup_min_ns=0, warmup_max_ns=1)
+    plan = TrialPlan(warmup_min_ns=0, warmup_max_ns=1)
     (selected,) = chosen(str(SLEEPS))
-    return step_ms(Column(backend, selected, backend), protocol)
+    return step_ms(Column(backend, selected, backend), plan)
 
 
 def child(name: str) -> None:
@@ -60,7 +60,7 @@ def child(name: str) -> None:
 
     def covered(synchronize: Any) -> tuple[float, float]:
         """Return the epoch in ms, and the part of it that lies in slices, by a clock that marks each step."""
-        clock = WarmUpClock(Protocol(steps_per_slice=1, warmup_slices=STEPS), STEPS, 0)
+        clock = WarmUpClock(TrialPlan(steps_per_slice=1, warmup_slices=STEPS), STEPS, 0)
         marks_ns = []
 
         class Marks(keras.callbacks.Callback):  # type: ignore[misc]

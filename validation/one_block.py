@@ -100,8 +100,8 @@ def miss(a: Measured, b: Measured, block: int, metric: str) -> float | None:
 def drifted(case: Measured) -> Iterator[float]:
     """Return for each trial by how much the second half of its steps took longer or shorter than the first."""
     for _, measurement in case.trials:
-        if measurement.training is not None and len(measurement.training.slices) >= LEAST_SLICES:
-            each = [slice_.unit_ns for slice_ in measurement.training.slices]
+        if measurement.training is not None and len(measurement.samples["train"]) >= LEAST_SLICES:
+            each = [slice_.unit_ns for slice_ in measurement.samples["train"]]
             middle = len(each) // 2
             yield abs(math.log(statistics.median(each[middle:]) / statistics.median(each[:middle])))
 
@@ -142,7 +142,7 @@ def differences(a: Measured, b: Measured, halved: Callable[[int, int], bool]) ->
         other = theirs.get(trial.block)
         if other is None or ours.training is None or other.training is None:
             continue
-        sides = ours.training.slices, other.training.slices
+        sides = ours.samples["train"], other.samples["train"]
         count = min(map(len, sides))
         if count >= LEAST_SLICES:
             one, two = (by_slices(*(half(side, count, halved, which) for side in sides)) for which in (True, False))

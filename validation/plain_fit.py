@@ -25,7 +25,7 @@ from in_turns import STEPS_OF_TURN, TURNS
 from kerasbench.analysis.cases import HEADLINE, STEADY, Measured
 from kerasbench.analysis.ratios import estimate_ratio
 from kerasbench.host.lock import machine_lock
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 
 BACKENDS = ("jax", "tensorflow", "torch")
 CHILD = Path(__file__).with_name("in_turns.py")
@@ -109,7 +109,7 @@ def main(count: int) -> None:
             train_epoch(processes, {backend: [] for backend in BACKENDS})  # a warm-up
             (selected, *_) = chosen("mnist_dense")
             columns = [Column(name, selected, name) for name in BACKENDS]
-            found = blocks(columns, count, Protocol(), before=before_a_block)
+            found = blocks(columns, count, TrialPlan(), before=before_a_block)
     finally:
         for process in processes.values():
             process.kill()

@@ -7,8 +7,9 @@ from functools import cached_property
 
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.protocol.measurement import Measurement, Training
+from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure
+from kerasbench.protocol.stages import EPOCH
 from kerasbench.results.run import Trial
 
 HEADLINE, STEADY, FIRST_STEP = "train_step_ms", "steady_step_ms", "first_step_ms"
@@ -23,7 +24,7 @@ def headline_of(trials: Iterable[Trial]) -> str:
         if trial.measurement is not None:
             if trial.measurement.training is not None:
                 return HEADLINE if trial.options.size is None else STEADY
-            return PREDICTED if any(latency.batch > 1 for latency in trial.measurement.prediction) else PREDICTED_ONE
+            return PREDICTED if any(calls.batch > 1 for calls in trial.measurement.calls.values()) else PREDICTED_ONE
     return HEADLINE
 
 
@@ -91,14 +92,14 @@ def summarize_case(trials: Iterable[Trial]) -> Measured:
 
 def _with_epochs(trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[Trial, Measurement]]:
     """Lend trials that left out short epochs the newest before them: all columns of a block did, and stay pairs."""
-    known: Training | None = None
+    known: Measurement | None = None
     whole = []
     for trial, measurement in trials:
         training = measurement.training
-        if training is not None and training.epochs:
-            known = training
+        if EPOCH in measurement.samples:
+            known = measurement
         elif training is not None and training.unit == "step" and not trial.agenda.sized and known is not None:
-            lent = replace(training, epochs=known.epochs, epoch_steps=known.epoch_steps)
-            measurement = replace(measurement, training=lent)  # noqa: PLW2901
+            samples = measurement.samples | {EPOCH: known.samples[EPOCH]}
+            measurement = replace(measurement, samples=samples, short_epoch=known.short_epoch)  # noqa: PLW2901
         whole.append((trial, measurement))
     return whole

@@ -4,9 +4,11 @@ import statistics
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from kerasbench.protocol.columns import Column
-from kerasbench.protocol.measurement import Generation, Measurement
+from kerasbench.protocol.measurement import Measurement, Samples, Texts
+from kerasbench.protocol.stages import STAGES
 
 Tokens = list[list[int]]  # of each text
 Writer = tuple[Column, str]  # a column, and the way by which it wrote
@@ -30,14 +32,14 @@ def growth(counts: Sequence[int], times_ns: Sequence[float]) -> Growth | None:
     return Growth(times_ns[0], slope, off / (slope * (counts[-1] - counts[0])))
 
 
-def typical(generation: Generation) -> Growth | None:
+def typical(texts: Texts) -> Growth | None:
     """Return the line through a trial's times, each the median over slices."""
-    return growth(generation.counts, [statistics.median(times) for times in zip(*generation.times_ns, strict=True)])
+    return growth(texts.counts, [statistics.median(times) for times in zip(*texts.times_ns, strict=True)])
 
 
-def by_cycle(generation: Generation) -> dict[int, Growth]:
-    cycles = zip(generation.slices.cycle or (), generation.times_ns, strict=False)
-    lines = {cycle: growth(generation.counts, times_ns) for cycle, times_ns in cycles if cycle is not None}
+def by_cycle(texts: Texts, slices: Samples) -> dict[int, Growth]:
+    cycles = zip(slices.cycle or (), texts.times_ns, strict=False)
+    lines = {cycle: growth(texts.counts, times_ns) for cycle, times_ns in cycles if cycle is not None}
     return {cycle: line for cycle, line in lines.items() if line is not None}
 
 
@@ -45,8 +47,8 @@ def written(trials: Mapping[Column, Iterable[Measurement]]) -> dict[Writer, Toke
     """Return what each column wrote by each way, in the first of its trials that has it."""
     tokens: dict[Writer, Tokens] = {}
     for column, measurements in trials.items():
-        for generation in (generation for measurement in measurements for generation in measurement.generations):
-            tokens.setdefault((column, generation.way), generation.tokens)
+        for stage, texts in chain.from_iterable(measurement.texts.items() for measurement in measurements):
+            tokens.setdefault((column, STAGES[stage].way), texts.tokens)
     return tokens
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean
 from kerasbench.analysis.generation import Growth, typical
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.stages import COMPILED_CALL, GROWS, ON_BATCH
+from kerasbench.protocol.stages import COMPILED_CALL, GROWS, ON_BATCH, stage_of, text_stage
 from kerasbench.results.run import Trial
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns, leaves_out, steady_epoch_ns, steady_step_ns, step_ns
 from kerasbench.text import MIB
@@ -35,7 +35,7 @@ class Metric:
     whole: bool = False  # a peak of those trials alone that left nothing out
 
     def read(self, trial: Trial, measurement: Measurement) -> float | None:
-        predicts = bool(measurement.prediction) or measurement.throughput is not None
+        predicts = bool(measurement.calls) or measurement.passes is not None
         is_whole = predicts or trial.agenda.sized or leaves_out(measurement, "predict_all")
         if (self.cold and not trial.started_alone) or (self.whole and not is_whole):
             return None
@@ -96,8 +96,8 @@ def _compile_ns(measurement: Measurement) -> float | None:
 
 
 def _samples_per_s(measurement: Measurement) -> float | None:
-    throughput = measurement.throughput
-    return throughput.samples * NS_PER_S / statistics.median(throughput.passes_ns) if throughput else None
+    passes = measurement.passes
+    return passes.samples * NS_PER_S / statistics.median(passes.passes_ns) if passes else None
 
 
 def _trained_per_s(measurement: Measurement) -> float | None:
@@ -134,23 +134,24 @@ CALLED = {
 
 
 def _first_call_ns(measurement: Measurement) -> int | None:
-    latency = measurement.latency(COMPILED_CALL, batched=False)
-    return latency.first_ns if latency else None
+    calls = measurement.calls.get(stage_of(COMPILED_CALL, batched=False))
+    return calls.first_ns if calls else None
 
 
 def _latency(called: str, share: float, least: int = 2) -> Metric:
     """Return the metric of a percentile of calls, of trials with at least so many; it lies between neighbours."""
     way, batched = CALLED[called]
+    stage = stage_of(way, batched)
     title = f"{NAMED[called.removesuffix('_batch')]}, one {'batch' if batched else 'sample'}"
     if share != MEDIAN:
         title += f", {share * 100:.0f}th percentile"
 
     def read(trial: Trial, measurement: Measurement) -> float | None:
-        latency = measurement.latency(way, batched)
-        if latency is None or len(latency.calls_ns) < least:
+        calls = measurement.calls.get(stage)
+        if calls is None or len(calls.calls_ns) < least:
             return None
-        place = share * (len(latency.calls_ns) - 1)
-        below, above = latency.ordered_ns[math.floor(place)], latency.ordered_ns[math.ceil(place)]
+        place = share * (len(calls.calls_ns) - 1)
+        below, above = calls.ordered_ns[math.floor(place)], calls.ordered_ns[math.ceil(place)]
         return below + (above - below) * (place % 1)
 
     return Metric(f"{called}_p{share * 100:.0f}_ms", "ms", title, read)
@@ -164,7 +165,7 @@ A_CALL = (*(f"{called}_p50_ms" for called in CALLED), *PER_TOKEN)  # metrics of 
 def _growing(way: str) -> Iterator[Metric]:
     def metric(name: str, unit: str, title: str, read: Callable[[Growth, int], float]) -> Metric:
         def of_trial(trial: Trial, measurement: Measurement) -> float | None:
-            texts = measurement.generation(way)
+            texts = measurement.texts.get(text_stage(way))
             line = typical(texts) if texts else None
             return read(line, texts.batch) if texts and line else None
 

@@ -15,8 +15,8 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, 
 from kerasbench.analysis.families import ASSUMED, Family, PriorOf
 from kerasbench.analysis.generation import Growth, by_cycle
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
-from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Training
-from kerasbench.protocol.stages import GROWS
+from kerasbench.protocol.measurement import Measurement, Samples
+from kerasbench.protocol.stages import ALL, EPOCH, GROWS, TRAIN, stage_of, text_stage
 from kerasbench.results.run import Trial
 from kerasbench.results.times import has_steps_alone
 
@@ -26,7 +26,6 @@ LEAST_UNDISTURBED = 6  # cycles, or half of them all: units that cannot be made 
 
 MeasuredTrial = tuple[Trial, Measurement]
 Pair = tuple[MeasuredTrial, MeasuredTrial]  # of a block
-Calls = TypeVar("Calls", Latency, Generation)
 Key = TypeVar("Key", bound=Hashable)  # of a case in its row: its column
 
 
@@ -84,25 +83,26 @@ def by_means(a: Measured, b: Measured) -> float | None:
 
 
 def _log_of_means(a: Measurement, b: Measurement) -> float | None:
-    trained = _comparable(a, b)
-    if trained is None:
+    unit = _shared_unit(a, b)
+    if unit is None:
         return None
-    ours, theirs = trained
-    steps = _mean_times(ours.slices, theirs.slices)
-    if ours.unit == "epoch" or steps is None or _leave_out_epochs(a, b):
+    steps = _mean_times(a.samples[TRAIN], b.samples[TRAIN])
+    if unit == "epoch" or steps is None or _leave_out_epochs(a, b):
         return math.log(steps[0] / steps[1]) if steps else None
-    epochs, more = _mean_times(ours.epochs, theirs.epochs), a.full_steps_per_epoch - ours.epoch_steps
+    if a.short_epoch is None or b.short_epoch is None:
+        return None
+    epochs, more = _mean_times(a.samples[EPOCH], b.samples[EPOCH]), a.full_steps_per_epoch - a.short_epoch.steps
     if epochs is None or more < 0:
         return None
     return math.log((epochs[0] + more * steps[0]) / (epochs[1] + more * steps[1]))
 
 
-def _comparable(a: Measurement, b: Measurement) -> tuple[Training, Training] | None:
-    """Return the training of two trials if they measured epochs in the same unit, and ran none in full."""
+def _shared_unit(a: Measurement, b: Measurement) -> str | None:
+    """Return what slices of steps count if both trials trained, in the same unit, and ran no epochs in full."""
     ours, theirs = a.training, b.training
     if a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit:
         return None
-    return ours, theirs
+    return ours.unit
 
 
 def _mean_times(a: Samples, b: Samples) -> list[float] | None:
@@ -114,24 +114,25 @@ def _mean_times(a: Samples, b: Samples) -> list[float] | None:
 def _steps(a: Measurement, b: Measurement) -> BlockRatio | None:
     if a.training is None or b.training is None or "epoch" in (a.training.unit, b.training.unit):
         return None
-    return by_slices(a.training.slices, b.training.slices)
+    return by_slices(a.samples[TRAIN], b.samples[TRAIN])
 
 
 def _epochs(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two epochs of the published length; None where they were run in full, or not measured."""
-    trained = _comparable(a, b)
-    if trained is None:
+    unit = _shared_unit(a, b)
+    if unit is None:
         return None
-    ours, theirs = trained
-    steps = by_slices(ours.slices, theirs.slices)
-    if ours.unit == "epoch" or _leave_out_epochs(a, b):
+    steps = by_slices(a.samples[TRAIN], b.samples[TRAIN])
+    if unit == "epoch" or _leave_out_epochs(a, b):
         return steps
-    short = by_slices(ours.epochs, theirs.epochs)
-    more = a.full_steps_per_epoch - ours.epoch_steps
-    return joined(trained, more, steps, short) if steps and short else None
+    if a.short_epoch is None or b.short_epoch is None:
+        return None
+    short = by_slices(a.samples[EPOCH], b.samples[EPOCH])
+    more = a.full_steps_per_epoch - a.short_epoch.steps
+    return joined((a, b), more, steps, short) if steps and short else None
 
 
-def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, short: BlockRatio) -> BlockRatio:
+def joined(columns: tuple[Measurement, Measurement], more: int, steps: BlockRatio, short: BlockRatio) -> BlockRatio:
     """Return the ratio of a + b * S from that of the steps, r_b, and that of the short epochs, r_e.
 
     With E and B, the geometric means of both columns' medians of a short epoch of m full steps and of a step:
@@ -141,8 +142,8 @@ def joined(columns: tuple[Training, Training], more: int, steps: BlockRatio, sho
     """
     if more < 0:
         return steps
-    epoch_ns = statistics.geometric_mean([training.short_epoch_ns for training in columns])
-    steps_ns = more * statistics.geometric_mean([training.median_ns for training in columns])
+    epoch_ns = statistics.geometric_mean([measurement.median_ns[EPOCH] for measurement in columns])
+    steps_ns = more * statistics.geometric_mean([measurement.median_ns[TRAIN] for measurement in columns])
     above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
     below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
     share = (above[0] / sum(above) + below[0] / sum(below)) / 2
@@ -169,36 +170,38 @@ def share_of_epochs(a: Measurement, b: Measurement) -> float:
 
 def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two rates, by the steps alone where no epochs were measured."""
-    trained = _comparable(a, b)
-    without_epochs = trained and trained[0].unit == "step" and not all(side.epochs for side in trained)
+    without_epochs = _shared_unit(a, b) == "step" and not (a.short_epoch and b.short_epoch)
     ratio = _steps(a, b) if without_epochs else _epochs(a, b)
     ours, theirs = (side.train_samples / side.steps_per_epoch for side in (a, b))
     return ratio and replace(ratio, log=math.log(ours / theirs) - ratio.log)
 
 
-def _compared(of: Callable[[Measurement], Calls | None], read: Callable[[Calls], Mapping[int, float]]) -> Compare:
+def _compared(stage: str, read: Callable[[Measurement], Mapping[int, float]]) -> Compare:
     def compare(a: Measurement, b: Measurement) -> BlockRatio | None:
-        ours, theirs = of(a), of(b)
-        if ours is None or theirs is None:
+        if stage not in a.samples or stage not in b.samples:
             return None
-        return _by_cycles(read(ours), read(theirs), ours.slices.disturbed_cycles | theirs.slices.disturbed_cycles)
+        return _by_cycles(read(a), read(b), a.samples[stage].disturbed_cycles | b.samples[stage].disturbed_cycles)
 
     return compare
 
 
 def _called(way: str, batched: bool) -> Compare:
-    return _compared(lambda measurement: measurement.latency(way, batched), attrgetter("medians_ns"))
+    stage = stage_of(way, batched)
+    return _compared(stage, lambda measurement: measurement.call_medians_ns[stage])
 
 
 def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
-    def times_ns(texts: Generation) -> dict[int, float]:
-        return {cycle: read(line) for cycle, line in by_cycle(texts).items()}
+    stage = text_stage(way)
 
-    return _compared(lambda measurement: measurement.generation(way), times_ns)
+    def times_ns(measurement: Measurement) -> dict[int, float]:
+        lines = by_cycle(measurement.texts[stage], measurement.samples[stage])
+        return {cycle: read(line) for cycle, line in lines.items()}
+
+    return _compared(stage, times_ns)
 
 
 def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
-    ratio = by_slices(a.throughput.slices, b.throughput.slices) if a.throughput and b.throughput else None
+    ratio = by_slices(a.samples[ALL], b.samples[ALL]) if ALL in a.samples and ALL in b.samples else None
     return ratio and replace(ratio, log=-ratio.log)
 
 

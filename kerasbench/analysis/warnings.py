@@ -18,8 +18,9 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.host.programs import MOST_PROGRAMS
 from kerasbench.protocol.columns import CPU, Column
-from kerasbench.protocol.measurement import Training
-from kerasbench.protocol.stages import STAGES
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.stages import STAGES, TRAIN
+from kerasbench.results.times import epoch_overhead_ns
 from kerasbench.text import percent
 
 COMMON = ("keras", "python")  # what every column has, and what makes more than the backend differ
@@ -126,22 +127,22 @@ def _of_steps(case: Measured, column: Column) -> Iterator[Concern]:
 
 def _of_hidden_work(case: Measured) -> Iterator[Concern]:
     """Yield what a median of slices does not show, though a plain `fit` takes as long as it lasts."""
-    trained = [measurement.training for _, measurement in case.trials if measurement.training is not None]
-    grown = [growth(_undisturbed_ns(training)) for training in trained]
+    trained = [measurement for _, measurement in case.trials if measurement.training is not None]
+    grown = [growth(_undisturbed_ns(measurement)) for measurement in trained]
     if grown and min(grown) >= GROWN:
         yield Concern(WarningKind.GROWING, f"{max(grown):.2g} times as long at the end")
-    late = [late_share(training) for training in trained]
+    late = [late_share(measurement) for measurement in trained]
     if any(share >= LATE for share in late):
         yield Concern(WarningKind.LATE, f"{1 + max(late):.2g} times as long with it")
-    units_ns = [ns for training in trained for ns in _undisturbed_ns(training)]
+    units_ns = [ns for measurement in trained for ns in _undisturbed_ns(measurement)]
     if len(units_ns) >= LEAST_SLICES:
         times = statistics.fmean(units_ns) / statistics.median(units_ns)
         if times >= LONGER_MEAN:
             yield Concern(WarningKind.RARE, f"{times:.2g} times as long by the mean")
 
 
-def _undisturbed_ns(training: Training) -> list[float]:
-    slices = training.slices
+def _undisturbed_ns(measurement: Measurement) -> list[float]:
+    slices = measurement.samples[TRAIN]
     disturbed = slices.disturbed or [False] * len(slices)
     return [ns for ns, other in zip(slices.units_ns, disturbed, strict=True) if not other]
 
@@ -162,14 +163,15 @@ def growth(units_ns: Sequence[float]) -> float:
     return times if order >= min(IN_ORDER, TREND * by_chance) else 1.0
 
 
-def late_share(training: Training) -> float:
+def late_share(measurement: Measurement) -> float:
     """Return by which share of its steps' time a `fit` was longer, as ends of epochs took far more than short ones."""
-    ends = training.epoch_ends
-    if ends is None or not ends.count or not ends.steps or not training.epochs:
+    ends = measurement.training.epoch_ends if measurement.training else None
+    overhead_ns = epoch_overhead_ns(measurement)
+    if ends is None or not ends.count or not ends.steps or overhead_ns is None:
         return 0.0
-    fixed_ns = ends.count * max(0.0, training.short_epoch_ns - training.epoch_steps * training.median_ns)
+    fixed_ns = ends.count * max(0.0, overhead_ns)
     more_ns = ends.more_ns - fixed_ns
-    return more_ns / (ends.steps * training.median_ns) if more_ns > fixed_ns else 0.0
+    return more_ns / (ends.steps * measurement.median_ns[TRAIN]) if more_ns > fixed_ns else 0.0
 
 
 def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
@@ -244,14 +246,14 @@ def slower_by_subnormals(case: Measured) -> float:
         if measurement.vanishing and measurement.training is not None:
             steps = measurement.steps_per_epoch if measurement.training.unit == "epoch" else 1
             more_ns = SUBNORMAL_NS * measurement.vanishing * measurement.parameters
-            shares.append(more_ns * steps / measurement.training.median_ns)
+            shares.append(more_ns * steps / measurement.median_ns[TRAIN])
     return max(shares)
 
 
 def _page_faults(case: Measured) -> tuple[float, float]:
     """Return how many pages of memory a step (or epoch) takes from the system, and about what share of its time."""
-    trained = [measurement.training for _, measurement in case.trials if measurement.training is not None]
-    counted = [training.slices for training in trained if training.slices.page_faults]
+    trained = [measurement.samples[TRAIN] for _, measurement in case.trials if TRAIN in measurement.samples]
+    counted = [slices for slices in trained if slices.page_faults]
     pages = sum(sum(slices.page_faults or ()) for slices in counted)
     units, ns = sum(sum(slices.count) for slices in counted), sum(sum(slices.ns) for slices in counted)
     return (pages / units, pages * PAGE_NS / ns) if units else (0.0, 0.0)

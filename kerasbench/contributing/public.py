@@ -45,20 +45,19 @@ MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios ha
 # Texts that stay: words of kerasbench and of backends, versions, names of parts, and what is renamed below.
 STAYS = """
     Batch.x Batch.y Compiler.breaks Compiler.eager Counted.scenario Counted.workload Description.name
-    Description.title Description.text Description.source Description.kind Device.platform Device.name Exported.exporter
-    Exported.image_data_format Exported.versions Failure.cause
-    Failure.phase Generation.way Input.name Input.dtype Latency.way Machine.chip Machine.system Machine.architecture
-    Machine.cores_by_kind Machine.gpus Machine.driver Machine.identifier MachineState.governors Measurement.fallbacks
-    Measurement.lost Movement.weights
-    Parity.silenced Parity.sensitive Phase.name Proof.weights Proof.optimizer Proof.output Proof.runtime Protocol.kind
-    Published.history RemoteOrigin.host
-    Resolved.dtype_policy Resolved.compute_dtypes Resolved.weight_dtypes Resolved.fp32 Resolved.image_data_format
-    Resolved.versions Resolved.processors Resolved.recurrent Resolved.subnormals
+    Description.title Description.text Description.source Description.kind Device.platform Device.name
+    Exported.exporter Exported.image_data_format Exported.versions Failure.cause Failure.phase Input.name Input.dtype
+    Machine.chip Machine.system Machine.architecture Machine.cores_by_kind Machine.gpus Machine.driver
+    Machine.identifier MachineState.governors Measurement.fallbacks Measurement.lost Movement.weights Parity.silenced
+    Parity.sensitive Phase.name Proof.weights Proof.optimizer Proof.output Proof.runtime Published.history
+    RemoteOrigin.host Resolved.dtype_policy Resolved.compute_dtypes Resolved.weight_dtypes Resolved.fp32
+    Resolved.image_data_format Resolved.versions Resolved.processors Resolved.recurrent Resolved.subnormals
     Resolved.malloc Run.started Run.finished Run.stopped_because Run.resumed Run.kerasbench RunConfig.scenarios
     RunConfig.backends RunConfig.devices RunConfig.environments RunConfig.data RunConfig.suite RunConfig.mode
     RunConfig.own Sample.reasons ScenarioFacts.file_hash ScenarioFacts.baselines ScenarioFacts.suite Signal.name
-    Signal.reason Sizes.left_out Training.unit Trial.scenario Trial.workload Trial.backend Trial.protocol Trial.code
-    Trial.ended WorkloadDescription.name WorkloadDescription.data WorkloadDescription.keras_only
+    Signal.reason Sizes.left_out Training.unit TrialPlan.kind TrialPlan.stages Trial.scenario Trial.workload
+    Trial.backend Trial.protocol Trial.code Trial.ended WorkloadDescription.name WorkloadDescription.data
+    WorkloadDescription.keras_only
 """
 SALT, LEFT_OUT = "kerasbench contribution", "left out of public results"
 HASHED, PSEUDONYM = re.compile("[0-9a-f]{12}"), re.compile("anon-[0-9a-f]{12}")  # of a machine: here, and in public
@@ -221,6 +220,8 @@ class _Cleaner:
         if isinstance(value, Options):
             settings = {name: self.settings.get(str(value.get(name))) for name in FREE}
             return value.but(environment=self.labels.get(value.environment), **settings)
+        if isinstance(value, dict) and any(map(is_dataclass, value.values())):
+            return {name: self.value(part, stays, place, of_own) for name, part in value.items()}  # by stage
         if isinstance(value, list) and not all(isinstance(member, str) for member in value):
             is_numbers = isinstance(value[0], (int, float))
             return value if is_numbers else [self.value(member, stays, place, of_own) for member in value]

@@ -3,14 +3,12 @@
 import dataclasses
 import math
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
-from functools import partial
-from typing import Any
 
 from kerasbench.protocol.columns import CPU, Device
-from kerasbench.protocol.measurement import Generation, Latency, Measurement, Samples, Slice
-from kerasbench.protocol.stages import STAGES
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
+from kerasbench.protocol.stages import PARTS_OF_STEP, STAGES
 
 # Bursts of 0.2 of a core make convolutions 1.35 times as long on torch and 1.17 times on TensorFlow
 # (docs/how-it-works.md). A column on a GPU does not compute on the CPU: for it, a share of all.
@@ -108,43 +106,40 @@ def judged(stage: str, columns: Mapping[int, Sequence[Slice]], limits: Sequence[
     ]
 
 
-Path = tuple[str, ...]  # of the fields of a measurement
-
-
-def marked(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> dict[int, Measurement]:
+def mark(measured: Mapping[int, Measurement], limits: Sequence[LoadLimit]) -> dict[int, Measurement]:
     """Return what the columns of a block measured with those slices marked that do not count, as by ``judged``."""
-    stages: dict[Path, dict[int, list[Slice]]] = {}
+    cycles: dict[tuple[str, int], set[int]] = {}  # by what has turns together, and column
+    for turns in TURNS:
+        columns = {
+            index: slices for index, measurement in measured.items() if (slices := _in_turns(measurement, turns))
+        }
+        disturbed = disturbed_cycles([loads_of(slices, limits[index]) for index, slices in columns.items()])
+        cycles |= {
+            (stage, index): of_column for index, of_column in zip(columns, disturbed, strict=True) for stage in turns
+        }
+    return {
+        index: dataclasses.replace(
+            measurement,
+            samples={
+                stage: _marked(samples, cycles.get((stage, index), set()))
+                for stage, samples in measurement.samples.items()
+            },
+        )
+        for index, measurement in measured.items()
+    }
 
-    def take(index: int, path: Path, slices: Samples) -> Samples:
-        of_stage = stages.setdefault(path[:2], {}).setdefault(index, [])  # the parts of a step have one turn
-        of_stage.extend(slices if slices.others_ns else ())
+
+TURNS = (*((stage,) for stage in STAGES), PARTS_OF_STEP)  # the parts of a step have one turn
+
+
+def _in_turns(measurement: Measurement, stages: Sequence[str]) -> list[Slice]:
+    samples = (measurement.samples[stage] for stage in stages if stage in measurement.samples)
+    return [slice_ for of_stage in samples if of_stage.others_ns for slice_ in of_stage]
+
+
+def _marked(slices: Samples, cycles: Set[int]) -> Samples:
+    if not cycles:
         return slices
-
-    for index, measurement in measured.items():
-        _mapped(measurement, partial(take, index))
-    disturbed: dict[tuple[Path, int], set[int]] = {}
-    for stage, columns in stages.items():
-        cycles = disturbed_cycles([loads_of(slices, limits[index]) for index, slices in columns.items()])
-        disturbed |= {(stage, index): of_column for index, of_column in zip(columns, cycles, strict=True)}
-
-    def mark(index: int, path: Path, slices: Samples) -> Samples:
-        cycles = disturbed[path[:2], index]
-        if not cycles:
-            return slices
-        earlier = slices.disturbed or [False] * len(slices)
-        now = [was or cycle in cycles for was, cycle in zip(earlier, slices.cycle or (), strict=True)]
-        return dataclasses.replace(slices, disturbed=now)
-
-    return {index: _mapped(measurement, partial(mark, index)) for index, measurement in measured.items()}
-
-
-def _mapped(value: Any, change: Callable[[Path, Samples], Samples], path: Path = ()) -> Any:
-    """Return a measurement, or a part of it, with all its slices changed."""
-    if isinstance(value, Samples):
-        return change(path, value)
-    if isinstance(value, list) and value and isinstance(value[0], Latency | Generation):
-        return [_mapped(part, change, (*path, f"{part.way} {part.batch}")) for part in value]
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        return value
-    parts = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return dataclasses.replace(value, **{name: _mapped(part, change, (*path, name)) for name, part in parts.items()})
+    earlier = slices.disturbed or [False] * len(slices)
+    marks = [was or cycle in cycles for was, cycle in zip(earlier, slices.cycle or (), strict=True)]
+    return dataclasses.replace(slices, disturbed=marks)

@@ -29,7 +29,7 @@ from kerasbench.protocol.columns import (
     parse_label,
 )
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
+from kerasbench.protocol.requests import TURNS_FOR_ONE, TrialPlan
 from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RunConfig
 from kerasbench.variants.variant import CaseFacts, Refusal
 
@@ -54,7 +54,7 @@ class Case:
     backend: str
     device: Device
     options: Options = columns.DEFAULT
-    protocol: Protocol = field(default_factory=Protocol)  # what its trials measure
+    plan: TrialPlan = field(default_factory=TrialPlan)  # what its trials measure
     paired: bool = False  # measured beside those cases alone that differ from it by their interpreter
 
     @property
@@ -77,15 +77,15 @@ class Case:
     def resized(self) -> "Case":
         """Return it with the workload of its own size, where it predicts at that."""
         size = self.options.size
-        if size is None or size.batch is None or not self.protocol.agenda.only_predicts:
+        if size is None or size.batch is None or not self.plan.agenda.only_predicts:
             return self
         return replace(self, selected=self.selected.of_batch(size.batch))
 
     @property
     def slices_ns(self) -> int:
         """How long its slices last in a block, at most: the control of a long block rests most of the time."""
-        rests = self.protocol.lasts and self.options.control
-        return self.protocol.slices_max_ns // (TURNS_FOR_ONE if rests else 1)
+        rests = self.plan.fixed_time and self.options.control
+        return self.plan.slices_max_ns // (TURNS_FOR_ONE if rests else 1)
 
     @property
     def row_label(self) -> str:
@@ -105,7 +105,7 @@ class CasePlanner(typing.Protocol):
 
     def require(self, scenarios: Sequence[Selected]) -> None: ...
     def options(self, case: Case, devices: Sequence[Device], processors: int) -> list[Options]: ...
-    def protocol(self, options: Options) -> Protocol: ...
+    def plan(self, options: Options) -> TrialPlan: ...
     def refusal(self, selected: Selected) -> Refusal: ...
 
 
@@ -189,7 +189,7 @@ def require_possible(
 
 def _required(planner: CasePlanner, scenarios: Sequence[Selected]) -> Sequence[Selected]:
     planner.require(scenarios)
-    return untrained(scenarios) if planner.config.effort.protocol.agenda.only_predicts else scenarios
+    return untrained(scenarios) if planner.config.effort.plan.agenda.only_predicts else scenarios
 
 
 def _left_devices(seen: Seen) -> list[str]:
@@ -255,12 +255,12 @@ def _crossed(
     for device, selected in itertools.product(devices, scenarios):
         if selected.workload.large and device.kind == CPU and not selected.named:
             continue
-        plain = Case(selected, backend, device, protocol=config.effort.protocol, paired=config.paired)
+        plain = Case(selected, backend, device, plan=config.effort.plan, paired=config.paired)
         for options in planner.options(plain, devices, processors):
             if not variants.belong(options, backend):
                 continue
             labelled = options.but(environment=environment.label or None)
-            case = replace(plain, options=labelled, protocol=planner.protocol(options)).resized()
+            case = replace(plain, options=labelled, plan=planner.plan(options)).resized()
             known = facts(case, processors)
             if config.scenarios or all(variant.is_there(known) for variant, _ in variants.chosen(options)):
                 yield case
@@ -296,7 +296,7 @@ def _unavailable(case: Case, report: ProbeReport | Failure) -> Failure | None:
 
 def unsupported(case: Case, planner: CasePlanner, processors: int) -> Failure | None:
     """Return why a case means nothing, by its workload or by its options on its device, None where it does."""
-    if case.protocol.needs_training and case.selected.workload.predicts_only:
+    if case.plan.needs_training and case.selected.workload.predicts_only:
         cause = "the model is not trained, so it has no training steps to measure"
         return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again; or soak: --for predict")
     refusal = planner.refusal(case.selected) or refusal_of(case, processors)
@@ -319,7 +319,7 @@ def facts(case: Case, processors: int) -> CaseFacts:
         case.options,
         selected.label,
         selected.workload,
-        case.protocol,
+        case.plan,
         selected.entry.baselines,
         processors,
         own_names(),

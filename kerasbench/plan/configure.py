@@ -12,7 +12,7 @@ from kerasbench.errors import UsageError
 from kerasbench.plan import parse
 from kerasbench.processes import variables
 from kerasbench.protocol.columns import DEFAULT, Environment, Options
-from kerasbench.protocol.requests import DataKind, ModelConfig, ProtocolKind, ScriptConfig
+from kerasbench.protocol.requests import DataKind, ModelConfig, ScriptConfig, TrialKind
 from kerasbench.protocol.stages import AGENDAS
 from kerasbench.results import run as saved
 from kerasbench.results.run import Effort, RunConfig
@@ -23,7 +23,7 @@ from kerasbench.variants.variant import Variant
 SESSIONS = ASSUMED[Family.BACKENDS].between_sessions
 
 
-def configured(asked: Settings, kind: ProtocolKind, options: list[Options]) -> RunConfig:
+def configured(asked: Settings, kind: TrialKind, options: list[Options]) -> RunConfig:
     if asked.suite and asked.scenarios:
         why = "--scenario finds a scenario of any suite by its name"
         raise UsageError(f"--suite and --scenario exclude each other: {why}")
@@ -56,7 +56,7 @@ def validated(config: RunConfig) -> RunConfig:
     return replace(config, backends=parse.backend_names(config.backends), devices=parse.device_labels(config.devices))
 
 
-def effort_of(asked: Settings, kind: ProtocolKind = "steady") -> Effort:
+def effort_of(asked: Settings, kind: TrialKind = "steady") -> Effort:
     count, agenda = asked.rounds, AGENDAS[kind]
     if (asked.interval is not None) + asked.quick + (count is not None) + asked.rigorous > 1:
         raise UsageError("--interval, --quick, --rounds and --rigorous exclude each other: give one of them")
@@ -68,13 +68,13 @@ def effort_of(asked: Settings, kind: ProtocolKind = "steady") -> Effort:
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
     effort = saved.PUBLISHED if agenda.in_full else saved.QUICK if asked.quick else saved.DEFAULT
     if agenda.sized:
-        effort = replace(effort, protocol=saved.SWEEP)
+        effort = replace(effort, plan=saved.SWEEP)
     if not agenda.trains:
-        effort = replace(effort, protocol=replace(effort.protocol, kind=kind))
+        effort = replace(effort, plan=effort.plan.of_kind(kind))
     if asked.interval is not None:
         effort = replace(effort, aim=_aim(asked.interval))
     if asked.rigorous or count is not None:
-        effort = saved.exactly(saved.RIGOROUS_ROUNDS if count is None else count, effort.protocol)
+        effort = saved.exactly(saved.RIGOROUS_ROUNDS if count is None else count, effort.plan)
     return replace(effort, budget_s=parse.duration_s(asked.budget, "--budget"))
 
 

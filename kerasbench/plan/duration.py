@@ -20,7 +20,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.results.run import Run, Trial
 from kerasbench.results.store import records
 
@@ -46,11 +46,9 @@ class History:
 def recall(folder: Path, machine: Machine, planned: Plan) -> History:
     """Read the newest results of the same machine and protocol; files that cannot be read are passed over."""
     durations: dict[CaseKey, list[float]] = {}
-    scatter, family, protocol = None, family_of(planned), planned.effort.protocol
-    for file, record in _newest(folder, machine, protocol):
-        for trial in (
-            record.trials if record.config.effort.protocol == protocol else ()
-        ):  # others measured less, or more
+    scatter, family, plan = None, family_of(planned), planned.effort.plan
+    for file, record in _newest(folder, machine, plan):
+        for trial in record.trials if record.config.effort.plan == plan else ():  # others measured less, or more
             if trial.measurement is not None:
                 durations.setdefault(trial.case, []).append(trial.own_ns / NS_PER_S)
         scatter = scatter or run_scatter(summarize(record), family, file.name)
@@ -85,18 +83,18 @@ def run_scatter(summary: Summary, family: Family, source: str = "") -> RunScatte
     return RunScatter(between, borrowed, source)
 
 
-def _newest(folder: Path, machine: Machine, protocol: Protocol) -> Iterator[tuple[Path, Run]]:
+def _newest(folder: Path, machine: Machine, plan: TrialPlan) -> Iterator[tuple[Path, Run]]:
     with suppress(ResultsError):  # there are none
         newest = islice(records(folder, lambda file, why: None, newest_first=True), LOOKED_AT)
         of_machine = (pair for pair in newest if pair[1].machine.identity == machine.identity)
-        fitting = (pair for pair in of_machine if _tells(pair[1], protocol))
+        fitting = (pair for pair in of_machine if _tells(pair[1], plan))
         yield from islice(fitting, FILES)
 
 
-def _tells(record: Run, protocol: Protocol) -> bool:
+def _tells(record: Run, plan: TrialPlan) -> bool:
     """How long trials take, or how their ratios scatter: a quick look tells other runs neither."""
-    known = record.config.effort.protocol
-    return known == protocol or (known.kind == protocol.kind and record.rounds_completed >= MIN_TRIALS_FOR_INTERVAL)
+    known = record.config.effort.plan
+    return known == plan or (known.kind == plan.kind and record.rounds_completed >= MIN_TRIALS_FOR_INTERVAL)
 
 
 def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, float]:
@@ -138,7 +136,7 @@ TYPICAL_START_S, TYPICAL_STEP_S, TYPICAL_EPOCH_S = 15.0, 0.002, 0.01
 
 def typical_trial_s(case: Case) -> float:
     workload = case.selected.workload
-    runs_epochs = case.protocol.agenda.in_full and not workload.predicts_only
+    runs_epochs = case.plan.agenda.in_full and not workload.predicts_only
     published_s = workload.epochs * (TYPICAL_EPOCH_S + TYPICAL_STEP_S * workload.steps) if runs_epochs else 0.0
     return TYPICAL_START_S + case.slices_ns / NS_PER_S + published_s
 

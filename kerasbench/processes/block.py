@@ -15,10 +15,10 @@ from kerasbench.processes.outcome import Outcome, Received, not_started, outcome
 from kerasbench.processes.process import Child, Limits, Listener
 from kerasbench.processes.variables import task_of
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU
-from kerasbench.protocol.measurement import Slice, Turn, encode_turn
+from kerasbench.protocol.measurement import Samples, Slice, Turn, encode_turn
 from kerasbench.protocol.messages import COMPILES, Failure, Message, Phase
 from kerasbench.protocol.requests import Sizes, TrialRequest
-from kerasbench.protocol.stages import PILOT, STAGES
+from kerasbench.protocol.stages import PARTS, PILOT, STAGES
 
 
 @dataclass(frozen=True)
@@ -137,7 +137,7 @@ class _Column:
     on_phase: Callable[["_Column", str | Phase], None]
     state: _State = _State.SETTING_UP
     stage: str = ""  # the one that it was last ready for
-    slices: list[Slice] = field(default_factory=list)  # of that stage, to decide when it has enough; not recorded
+    by_stage: dict[str, list[Slice]] = field(default_factory=dict)
     child: Child | None = None
     failure: Failure | None = None
     had_turn: bool = False
@@ -155,7 +155,8 @@ class _Column:
             later = _ORDER[_ORDER.index(self.stage) + 1 :] if self.stage else _ORDER
             if self.state is not _State.SETTING_UP or message.ready not in later:
                 return False
-            self.stage, self.slices = message.ready, []
+            self.stage = message.ready
+            self.by_stage[self.stage] = []
         elif message.slice is not None:
             if self.state is not _State.MEASURING or message.slice.count < 1 or message.slice.ns < 1:
                 return False
@@ -165,6 +166,17 @@ class _Column:
         self.state = _State.WAITING
         self.child.park()
         return True
+
+    @property
+    def slices(self) -> list[Slice]:
+        """Those so far of the stage that it was last ready for."""
+        return self.by_stage.get(self.stage, [])
+
+    @property
+    def samples(self) -> dict[str, Samples]:
+        """Its slices as a measurement has them, without those that its own message tells in more detail."""
+        by_stage = {stage: slices for stage, slices in self.by_stage.items() if slices}
+        return {stage: Samples.of(slices) for stage, slices in by_stage.items() if stage not in (PILOT, PARTS)}
 
     @property
     def kind(self) -> str:
@@ -196,6 +208,9 @@ class _Column:
         if self.child is None or self.child.exit is None:
             return Outcome([], 0, failure=self.failure, started_alone=started_alone)
         ended = outcome_of(self.child.exit, self.received, self.member.limits, started_alone, self.had_turn)
+        if ended.measurement is not None:
+            samples = self.samples | ended.measurement.samples
+            ended = replace(ended, measurement=replace(ended.measurement, samples=samples))
         return ended if self.failure is None else replace(ended, failure=self.failure)
 
 
@@ -214,7 +229,7 @@ class _Block:
         self.listener = self.stack.enter_context(Listener(self.tick))
 
     def start(self, members: Sequence[BlockMember]) -> None:
-        self.sizes = members[0].request.protocol.sizes
+        self.sizes = members[0].request.plan.sizes
         for index, member in enumerate(members):
             if index and not self.policy.reserve(index):
                 continue

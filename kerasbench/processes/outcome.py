@@ -13,7 +13,7 @@ import msgspec
 from kerasbench.processes.process import Exit, Limits
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
-from kerasbench.protocol.requests import ProtocolKind
+from kerasbench.protocol.requests import TrialKind
 from kerasbench.protocol.stages import AGENDAS
 from kerasbench.text import printable, size
 
@@ -37,7 +37,7 @@ class Outcome:
 
 
 def trial_limits(
-    timeout_s: float | None, memory_bytes: int | None, kind: ProtocolKind, first_s: float | None, long_s: float = 0.0
+    timeout_s: float | None, memory_bytes: int | None, kind: TrialKind, first_s: float | None, long_s: float = 0.0
 ) -> Limits:
     """``first_s``: what the case's first trial took. ``long_s``: how long its slices last, where they are to last."""
     if timeout_s is not None:

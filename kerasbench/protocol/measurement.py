@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Literal, Self
 
 from kerasbench.protocol.requests import Sizes
-from kerasbench.protocol.stages import ALL, BUILD, EPOCH, ON_BATCH, STAGES, STAND, TRAIN
+from kerasbench.protocol.stages import standing
 
 
 @dataclass(frozen=True)
@@ -104,14 +104,6 @@ class Samples:
 
 
 @dataclass(frozen=True)
-class Parts:
-    arrays: Samples  # fed from arrays
-    ready: Samples  # fed with a batch that lies ready on the device
-    bare: Samples  # without fit: the compiled step alone (torch: the eager one)
-    peak_flops: float  # the highest rate of square matrix products on the device, in the same dtype and rounding mode
-
-
-@dataclass(frozen=True)
 class EpochEnds:
     """What the ends of epochs took beyond their steps in the `fit` whose slices were measured."""
 
@@ -122,26 +114,23 @@ class EpochEnds:
 
 @dataclass(frozen=True)
 class Training:
+    """Beside its slices (``TRAIN``)."""
+
     unit: Literal["step", "epoch"]  # what a slice counts: epochs if they have too few steps to hold a slice
     first_step_ns: int | None  # one fit of one batch, cold; None after published epochs
     steps_per_slice: int
     warmup: Samples
-    slices: Samples
-    epoch_steps: int  # the full steps of a short epoch
-    epochs: Samples  # short epochs, with the published validation and partial batch; empty if the unit is the epoch
     again_ns: list[int] = field(default_factory=list)  # the same call as the first step's, right after it
-    parts: Parts | None = None
     epoch_ends: EpochEnds | None = None  # None: whole epochs are measured, or by an earlier kerasbench
     streamed: bool = False  # its model was given a stream, of which no short epochs are measured
+
+
+@dataclass(frozen=True)
+class ShortEpoch:
+    """Beside its slices (``EPOCH``), with the published validation and partial batch."""
+
+    steps: int  # full ones
     shuffle_ns: int | None = None  # how much longer drawing the order takes for an epoch of the published rows
-
-    @cached_property
-    def median_ns(self) -> float:
-        return statistics.median(self.slices.units_ns)
-
-    @cached_property
-    def short_epoch_ns(self) -> float:
-        return statistics.median(self.epochs.units_ns)
 
 
 KEPT_CALLS = 167  # of a slice, at most: six slices have 1,000. A prime, so that inputs in turn are all met
@@ -154,58 +143,47 @@ def kept_calls(count: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Latency:
+class Calls:
+    """Beside the slices of a stage that predicts one batch after another; each slice counts the calls of one turn."""
+
     batch: int
     calls_ns: list[int]  # in the order of the calls; of a slice 167 at most, spread evenly
-    slices: Samples = field(default_factory=lambda: Samples([], []))  # each counts the calls of one turn
-    way: str = ON_BATCH  # or one of WAYS
     first_ns: int | None = None  # the first call, which may compile; None: not measured
 
     @cached_property
     def ordered_ns(self) -> list[int]:
         return sorted(self.calls_ns)
 
-    @property
-    def calls_of_slices(self) -> list[list[int]]:
-        """The calls that are kept of each slice, in ns; empty where the file does not hold them (of a long block)."""
-        kept = [min(count, KEPT_CALLS) for count in self.slices.count]
+    def by_slice(self, slices: Samples) -> list[list[int]]:
+        """Return the calls that are kept of each slice, in ns; empty where the file does not hold them."""
+        kept = [min(count, KEPT_CALLS) for count in slices.count]
         ends = list(itertools.accumulate(kept))
         if not ends or ends[-1] != len(self.calls_ns):
             return []
         return [self.calls_ns[end - count : end] for count, end in zip(kept, ends, strict=True)]
 
-    @cached_property
-    def medians_ns(self) -> dict[int, float]:
-        """By cycle the median of a slice's calls; the mean where a file does not hold the calls."""
-        calls_ns = self.calls_of_slices
-        if not calls_ns:
-            return self.slices.ns_by_cycle
-        cycles = zip(self.slices.cycle or (), calls_ns, strict=False)
-        return {cycle: statistics.median(of_slice_ns) for cycle, of_slice_ns in cycles if cycle is not None}
-
 
 @dataclass(frozen=True)
-class Throughput:
-    """Whole passes of ``predict`` over the same samples, without the first, which compiles."""
+class Passes:
+    """Whole passes of ``predict`` over the same samples, without the first, which compiles; each slice counts some."""
 
     samples: int
     batch: int
     passes_ns: list[int]
-    slices: Samples = field(default_factory=lambda: Samples([], []))  # each counts the passes of one turn
 
 
 @dataclass(frozen=True)
-class Generation:
-    way: str  # one of GROWS
+class Texts:
+    """Beside the slices of a stage that writes texts; each counts the new tokens of one text."""
+
     batch: int
     counts: list[int]  # of new tokens of each text, ascending
     times_ns: list[list[int]]  # of each slice: how long it took until there were so many
     tokens: list[list[int]]  # the new tokens of the first texts
-    slices: Samples  # each counts the new tokens of one text
 
     def __post_init__(self) -> None:
-        if len(set(self.counts)) < 2 or not self.times_ns or len(self.times_ns) != len(self.slices):
-            raise ValueError("it has too few times for a line, or not as many as slices")
+        if len(set(self.counts)) < 2 or not self.times_ns:
+            raise ValueError("it has too few times for a line")
         if not self.tokens or any(len(times) != len(self.counts) for times in self.times_ns):
             raise ValueError("it has no tokens, or its times are not of its counts")
 
@@ -334,10 +312,14 @@ class Exported:
 
 @dataclass(frozen=True)
 class Usage:
-    """What the process used while steps were measured, in its own turns."""
+    """What the process used in its own turns, of the stage that stands for the trial."""
 
     cpu_ns: int
     wall_ns: int
+
+    @classmethod
+    def of(cls, samples: Samples) -> Self:
+        return cls(cpu_ns=sum(ns or 0 for ns in samples.cpu_ns or ()), wall_ns=sum(samples.ns))
 
     @property
     def processors(self) -> float:
@@ -346,11 +328,10 @@ class Usage:
 
 @dataclass(frozen=True)
 class Measurement:
+    samples: dict[str, Samples]  # the slices of each stage; of PARTS those of PARTS_OF_STEP
     training: Training | None  # None, as learning, for a model that is not trained
     published: Published | None
     batch: Batch
-    prediction: list[Latency]  # empty in a sweep
-    throughput: Throughput | None
     learning: Learning | None
     parity: Parity | None
     proof: Proof
@@ -361,40 +342,50 @@ class Measurement:
     full_steps_per_epoch: int
     peak_rss_bytes: int
     peak_device_bytes: int | None
-    usage: Usage
+    short_epoch: ShortEpoch | None = None
+    calls: dict[str, Calls] = field(default_factory=dict)  # by stage
+    passes: Passes | None = None
+    texts: dict[str, Texts] = field(default_factory=dict)  # by stage, of models that write texts
+    peak_flops: float | None = None  # with PARTS: the highest rate of square matrix products on the device, same dtype
     fallbacks: dict[str, int] = field(default_factory=dict)  # operations of a step that the GPU lacks and the CPU did
     sizes: Sizes | None = None  # None: by an earlier kerasbench, or after published epochs
     compiler: Compiler | None = None  # None: nothing was compiled, or not recorded
-    generations: list[Generation] = field(default_factory=list)  # of models that write texts
-    builds: Samples | None = None  # each counts models that were built; None: that was not measured
     vanishing: float | None = None  # the share of first moments that a long training makes subnormal; None: not asked
     exported: Exported | None = None  # None: a Keras model predicted, or its baseline
     movement: Movement | None = None  # None: not trained, not the case's first trial, or by an earlier kerasbench
     lost: list[str] = field(default_factory=list)  # what this Keras has elsewhere, and what was not looked at for it
 
+    def __post_init__(self) -> None:
+        for stage, texts in self.texts.items():
+            if stage in self.samples and len(texts.times_ns) != len(self.samples[stage]):
+                raise ValueError("its texts are not as many as their slices")
+
     @property
     def slices(self) -> Samples:
         """Those of the stage that stands for the trial."""
-        return next((samples for stage in STAND if (samples := self.samples(stage)) is not None), Samples([], []))
+        stage = standing(self.samples)
+        return self.samples[stage] if stage else Samples([], [])
 
-    def samples(self, stage: str) -> Samples | None:
-        """No other code knows where a file keeps a stage. None: the trial had none; PARTS are three."""
-        if stage in (TRAIN, EPOCH) and self.training is not None:
-            return self.training.slices if stage == TRAIN else self.training.epochs
-        if stage == ALL and self.throughput is not None:
-            return self.throughput.slices
-        if stage == BUILD:
-            return self.builds
-        facts = STAGES[stage]
-        is_text = facts.phase == "generate"
-        kept = self.generation(facts.way) if is_text else self.latency(facts.way, facts.batched)
-        return kept.slices if kept else None
+    @property
+    def usage(self) -> Usage:
+        return Usage.of(self.slices)
 
-    def latency(self, way: str, batched: bool) -> Latency | None:
-        return next((calls for calls in self.prediction if calls.way == way and (calls.batch > 1) == batched), None)
+    @cached_property
+    def median_ns(self) -> dict[str, float]:
+        """The median step, epoch or call by stage, of those stages that have slices."""
+        return {stage: statistics.median(samples.units_ns) for stage, samples in self.samples.items() if samples.ns}
 
-    def generation(self, way: str) -> Generation | None:
-        return next((texts for texts in self.generations if texts.way == way), None)
+    @cached_property
+    def call_medians_ns(self) -> dict[str, dict[int, float]]:
+        """By stage and cycle the median of a slice's calls; their mean where a file does not hold the calls."""
+        return {stage: self._call_medians_ns(self.samples[stage], calls) for stage, calls in self.calls.items()}
+
+    def _call_medians_ns(self, slices: Samples, calls: Calls) -> dict[int, float]:
+        by_slice = calls.by_slice(slices)
+        if not by_slice:
+            return slices.ns_by_cycle
+        cycles = zip(slices.cycle or (), by_slice, strict=False)
+        return {cycle: statistics.median(calls_ns) for cycle, calls_ns in cycles if cycle is not None}
 
 
 @dataclass(frozen=True)

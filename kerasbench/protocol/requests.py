@@ -10,7 +10,7 @@ from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from kerasbench.protocol.columns import DEFAULT as DEFAULT_OPTIONS
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.stages import AGENDAS, ALL, BATCH, EPOCH, ONE, STAGES, Agenda
+from kerasbench.protocol.stages import AGENDAS, BATCH, ONE, STAGES, Agenda
 
 MAX_NAME = 64  # what a workload's name may have
 STRUCTURE = "structure"  # the member of a file of rows that says how its arrays belong together
@@ -82,7 +82,7 @@ def fitting(name: str) -> str:
 
 
 DataKind = Literal["synthetic", "real"]
-ProtocolKind = Literal[
+TrialKind = Literal[
     "steady", "published", "sweep", "calls", "builds", "predictions", "predict_calls", "sweep_predictions"
 ]
 MIN_STEPS_FOR_SLICES = 8  # in shorter epochs the epochs themselves are counted
@@ -124,8 +124,11 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Protocol:
-    kind: ProtocolKind = "steady"  # see ``protocol.stages``
+class TrialPlan:
+    """What the trials of a case measure, and for how long."""
+
+    kind: TrialKind = "steady"  # see ``protocol.stages``
+    stages: tuple[str, ...] = tuple(AGENDAS["steady"].shares)  # in this order; nothing else says what is measured
     slice_ns: int = 100_000_000  # how long a slice is to measure
     warmup_min_ns: int = 1_000_000_000
     warmup_max_ns: int = 20_000_000_000
@@ -136,31 +139,32 @@ class Protocol:
     steps_per_slice: int | None = None  # None, as the next two: calibrate it, and report what was found
     warmup_slices: int | None = None
     sizes: Sizes | None = None
-    parts: bool = False  # measure what a step is made of too
-    lasts: bool = False  # measure for as long as slices_max_ns says, and what memory the process holds
-    outputs: bool = False  # compare what weights of its own predict too, though the model brings none
-    clears: bool = False  # clear Keras' session before each build
-    fits: bool = False  # train each model that is built, for one epoch
-    # What later trials of a case may leave out, because it is known well enough:
-    repeats: bool = True  # the first step's call over again, which tells what of it was compiling; and all of learning
-    epochs: bool = True  # short epochs
-    predicts: bool = True  # predictions of a model that is trained
-    batches: bool = True  # of these, those of a batch too, and passes of predict
+    repeats_first_step: bool = True  # its call over again, which tells what of it was compiling; and all of learning
+    compares_outputs: bool = False  # what weights of its own predict too, though the model brings none
+    fixed_time: bool = False  # measure for as long as slices_max_ns says, however precise slices are
+    reads_memory: bool = False  # with each slice, what the process holds
+    keeps_subnormals: bool = False
 
     @property
     def agenda(self) -> Agenda:
         return AGENDAS[self.kind]
 
-    def leaves_out(self, stage: str, trains: bool = True) -> bool:
-        if not (trains and self.agenda.trains):
-            return False
-        predicts_batches = self.predicts and self.batches
-        asked = {EPOCH: self.epochs, ONE: self.predicts, BATCH: predicts_batches, ALL: predicts_batches}
-        return not asked.get(stage, True)
-
     @property
     def needs_training(self) -> bool:
-        return self.fits or (self.agenda.trains and (self.agenda.sized or (self.agenda.usual and self.lasts)))
+        """Whether a model that is not trained cannot be measured by its predictions in its place."""
+        trains = self.agenda.trains and (self.agenda.sized or self.fixed_time)
+        return trains or any(STAGES[stage].fits for stage in self.stages)
+
+    @property
+    def is_quick(self) -> bool:
+        """Whether it is of a quick look, which predicts no batches of a trained model, and leaves slow columns."""
+        return self.agenda.usual and ONE in self.stages and BATCH not in self.stages
+
+    def of_kind(self, kind: TrialKind) -> "TrialPlan":
+        return dataclasses.replace(self, kind=kind, stages=tuple(AGENDAS[kind].shares))
+
+    def leaving_out(self, *stages: str) -> "TrialPlan":
+        return dataclasses.replace(self, stages=tuple(stage for stage in self.stages if stage not in stages))
 
 
 @dataclass(frozen=True)
@@ -173,7 +177,7 @@ class TrialRequest:
     device: Device
     seed: int
     data: DataKind
-    protocol: Protocol
+    plan: TrialPlan
     options: Options = DEFAULT_OPTIONS
     baseline_hash: str = ""  # of the baseline's file, if the baseline is asked for
     model_config: ModelConfig = NOTHING
@@ -271,6 +275,8 @@ def _rebuilt(hint: Any, value: Any) -> Any:
         return Options(**value)
     if isinstance(hint, type) and dataclasses.is_dataclass(hint):
         return from_dict(hint, value)
+    if get_origin(hint) is tuple:
+        return tuple(value)
     if get_origin(hint) is list:
         return [_rebuilt(get_args(hint)[0], member) for member in value]
     return value

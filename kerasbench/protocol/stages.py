@@ -1,13 +1,17 @@
-"""What is measured in slices (``Stage``), and what a kind of trial does (``Agenda``): other code has their names."""
+"""What is measured in slices (``Stage``), and what a kind of trial may measure (``Agenda``): others use the names."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-TRAIN, EPOCH, PARTS, BUILD = "train", "epoch", "parts", "build"
-ONE, BATCH, ALL = "predict_one", "predict_batch", "predict_all"
+TRAIN, EPOCH, PARTS = "train", "epoch", "parts"
+BUILDS = BUILD, BUILD_CLEARED, BUILD_FIT = "build", "build_cleared", "build_fit"
+PREDICTIONS = ONE, BATCH, ALL = "predict_one", "predict_batch", "predict_all"
 PREDICT_CALLS = ONE_CALL, BATCH_CALL = "predict_call_one", "predict_call_batch"
 # Before all stages, in a row's first block: each turn is one more step, until the parent answers with the row's sizes.
 PILOT = "pilot"
+# The samples of PARTS, a slice of each in every turn: steps that are fed from arrays; with a batch that lies ready on
+# the device; and without fit: the compiled step alone (torch: the eager one).
+PARTS_OF_STEP = ("parts_arrays", "parts_ready", "parts_bare")
 
 # Ways to predict: ``predict_on_batch``; the model called on a tensor that lies on the device, eager and compiled; and
 # ``predict`` for one batch. Texts grow by a call of the whole text for each new token, or by the scenario's function.
@@ -29,6 +33,8 @@ class Stage:
     way: str = ""  # to predict, or to generate
     batched: bool = False  # it predicts a batch, and is missing where that is a single sample
     sum_of: int = 1  # slices that each of its slices is the sum of: how precise they are cannot be seen from it
+    clears: bool = False  # Keras' session before each model that is built
+    fits: bool = False  # each model that is built, for one epoch
 
 
 _STAGES = (  # in the order in which a trial has them
@@ -47,10 +53,13 @@ _STAGES = (  # in the order in which a trial has them
     Stage("generate_call", "generate", "new token", "text", "new tokens", lead=2, way=CALL),
     Stage("generate_compiled_call", "generate", "new token", "text", "new tokens", lead=2, way=COMPILED_CALL),
     Stage("generate_own", "generate", "new token", "text", "new tokens", lead=2, way=OWN),
-    Stage(BUILD, "builds", "build", "step"),  # the model is built again and again
+    # The model is built again and again.
+    Stage(BUILD, "builds", "build", "step"),
+    Stage(BUILD_CLEARED, "builds", "build", "step", clears=True),
+    Stage(BUILD_FIT, "builds", "build", "step", clears=True, fits=True),
 )
 STAGES: Mapping[str, Stage] = {stage.name: stage for stage in _STAGES}
-STAND = (BUILD, TRAIN, BATCH, ONE, BATCH_CALL, ONE_CALL)  # the first of these that a trial has stands for it
+STAND = (*BUILDS, TRAIN, BATCH, ONE, BATCH_CALL, ONE_CALL)  # the first of these that a trial has stands for it
 CALLS = tuple(name for name, stage in STAGES.items() if stage.phase == "calls")
 GENERATIONS = tuple(name for name, stage in STAGES.items() if stage.phase == "generate")
 
@@ -58,7 +67,7 @@ GENERATIONS = tuple(name for name, stage in STAGES.items() if stage.phase == "ge
 @dataclass(frozen=True)
 class Agenda:
     name: str
-    shares: Mapping[str, float]  # of a column's time, by stage; see ``runs.turns.shares`` for what a workload lacks
+    shares: Mapping[str, float]  # of a column's time, by stage: all that a trial of it may measure, in this order
     trains: bool = True
     predicts: bool = True
     usual: bool = False  # other runs are measured beside it: it is judged by parity, and leaves out what is known
@@ -74,10 +83,6 @@ class Agenda:
         """Return what is left of it for a model that is not trained."""
         return self if trains or not self.trains else UNTRAINED
 
-    def predicts_in(self, stage: Stage, batch: int) -> bool:
-        """Whether it has a stage of predictions where a batch has so many samples."""
-        return batch > 1 if stage.batched else batch == 1 or not (self.sized and stage.name == ONE)
-
 
 TRAINED = {TRAIN: 0.5, EPOCH: 0.2, ONE: 0.1, BATCH: 0.1, ALL: 0.1}
 CALLED = dict.fromkeys((ONE, BATCH, ALL, *CALLS, *GENERATIONS), 1.0)
@@ -90,6 +95,21 @@ _AGENDAS = (
     UNTRAINED,
     Agenda("predict_calls", dict.fromkeys(PREDICT_CALLS, 1.0), trains=False),  # `predict` alone, over and over again
     Agenda("sweep_predictions", {ONE: 1.0, BATCH: 1.0}, trains=False, sized=True),
-    Agenda("builds", {BUILD: 1.0}, trains=False, predicts=False),  # makes the model again and again
+    Agenda("builds", dict.fromkeys(BUILDS, 1.0), trains=False, predicts=False),  # makes the model again and again
 )
 AGENDAS: Mapping[str, Agenda] = {agenda.name: agenda for agenda in _AGENDAS}
+
+
+def stage_of(way: str, batched: bool) -> str:
+    """Return the stage in which a way to predict is measured."""
+    return next(name for name, stage in STAGES.items() if stage.way == way and stage.batched == batched)
+
+
+def text_stage(way: str) -> str:
+    """Return the stage in which a way to write texts is measured."""
+    return next(name for name in GENERATIONS if STAGES[name].way == way)
+
+
+def standing(stages: Collection[str]) -> str | None:
+    """Return the one that stands for a trial: a long block goes on in it. None: none of these does."""
+    return next((stage for stage in STAND if stage in stages), None)

@@ -60,8 +60,7 @@ def _value(word: str | None, kind: str) -> str:
 
 def is_quick(config: RunConfig) -> bool:
     """Tell whether --quick was asked for, with which a run measures less of each case."""
-    protocol = config.effort.protocol
-    return replace(protocol, kind=QUICK.protocol.kind, batches=QUICK.protocol.batches) == QUICK.protocol
+    return replace(config.effort.plan, kind=QUICK.plan.kind, stages=QUICK.plan.stages) == QUICK.plan
 
 
 def scenarios_of(config: RunConfig) -> list[str]:
@@ -70,7 +69,7 @@ def scenarios_of(config: RunConfig) -> list[str]:
 
 
 def rounds_of(config: RunConfig) -> Iterator[str]:
-    effort, agenda = config.effort, config.effort.protocol.agenda
+    effort, agenda = config.effort, config.effort.plan.agenda
     if agenda.in_full or (agenda.only_predicts and not agenda.sized):
         yield from ("--protocol", agenda.name)
     rounds = (effort.min_rounds, effort.max_rounds)

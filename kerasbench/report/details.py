@@ -324,7 +324,7 @@ def _run(findings: Findings) -> Iterator[Words]:
         yield f"The workloads come from {record.runs} runs, of which this is one."
     yield from not_cold(summary)
     if record.load is not None and not isinstance(record, Merged):
-        slice_ns = record.config.effort.protocol.slice_ns
+        slice_ns = record.config.effort.plan.slice_ns
         cores = f"Other programs interrupt a turn from {record.load.quiet + record.load.above:.2g} of a logical CPU on"
         judged_s = record.load.judged_s(slice_ns)
         yield f"{cores}, judged over about {judged_s:.2g} s of turns." if judged_s > slice_ns / 1e9 else f"{cores}."

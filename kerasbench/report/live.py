@@ -91,7 +91,7 @@ class LiveBlock:
         self.ratios: LogRatios = {}  # of this block; before it came the earlier ones
         self._is_disturbed = False  # by other programs, so that nothing of this block can be compared
         self._effect, self._earlier = effect, earlier
-        self._lasts = cases[0].protocol.lasts  # its columns are one case, and differ by nothing that is ahead
+        self._lasts = cases[0].plan.fixed_time  # its columns are one case, and differ by nothing that is ahead
         ahead = [case for case in cases if not variants.has(case.options, "explains")]
         self._samples = {case.label: variants.batch(case.options) or workload.batch for case in ahead}
         self.headline = stage  # by whose slices the columns are told apart

@@ -53,8 +53,8 @@ def _steps(findings: Findings, config: RunConfig) -> Iterator[tuple[str, str]]:
             yield "For numbers to rely on", "kerasbench.run(model)"
         yield from ((purpose, call) for call, purpose in calls.items())
         return
-    if config.mode == RUN and not config.effort.protocol.agenda.in_full:
-        usual = replace(DEFAULT, protocol=replace(DEFAULT.protocol, kind=config.effort.protocol.kind))
+    if config.mode == RUN and not config.effort.plan.agenda.in_full:
+        usual = replace(DEFAULT, plan=DEFAULT.plan.of_kind(config.effort.plan.kind))
         at_length = replace(config, effort=usual, control=False)
         words = [*rounds_of(at_length)]
         if any(ranking.disturbed for ranking in findings.summary.rankings):

@@ -1,6 +1,5 @@
 """What cannot be in a result file, which may have been edited: types do not say all, above all those of a child."""
 
-import dataclasses
 from collections.abc import Callable, Iterator, Sized
 from datetime import datetime
 from typing import Any
@@ -12,6 +11,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.host import FIT
 from kerasbench.protocol.columns import Environment, Options
 from kerasbench.protocol.measurement import Measurement, Samples
+from kerasbench.protocol.stages import EPOCH, PARTS_OF_STEP, STAGES, TRAIN
 from kerasbench.results.run import MAX_COLUMNS, Run, RunConfig, Trial
 from kerasbench.results.times import step_ns
 
@@ -50,6 +50,10 @@ def problems(record: Run) -> Iterator[str]:
         yield f"{columns} configurations, and a run has {MAX_COLUMNS} at most"
     if not 0 < record.minimal_effect < 1:
         yield "minimal_effect is out of range"
+    measured = (trial.measurement for trial in record.trials if trial.measurement is not None)
+    parts = ({*part.samples, *part.calls, *part.texts} for part in measured)
+    if unknown := sorted({*record.config.effort.plan.stages}.union(*parts).difference(STAGES, PARTS_OF_STEP)):
+        yield f"it measured {unknown[0][:SHOWN]!r}, which is no stage of a trial"
     yield from _unfit_words(record)
 
 
@@ -136,21 +140,14 @@ def _ends(values: list[Any]) -> tuple[Any, ...]:
 
 def _needed(measured: Measurement) -> Iterator[Sized]:
     """Yield the lists that figures are computed from: each has an entry at least."""
-    training, throughput, published = measured.training, measured.throughput, measured.published
-    if measured.builds is not None:
-        yield measured.builds
-    elif training is None:
-        yield measured.slices  # empty, too, where no prediction is one of a way that stands for the trial
-        for latency in measured.prediction:
-            yield latency.slices
-    else:
-        yield training.slices
-        if training.parts is not None:
-            yield from (training.parts.arrays, training.parts.ready, training.parts.bare)
-            if not training.streamed:
-                yield training.epochs
-    if throughput is not None:
-        yield throughput.passes_ns
+    published = measured.published
+    yield measured.slices  # empty, too, where no prediction is one of a way that stands for the trial
+    yield from measured.samples.values()
+    stages = [TRAIN] if measured.training else [EPOCH] if measured.short_epoch else []
+    for stage in (*stages, *measured.calls, *measured.texts, *(PARTS_OF_STEP if measured.peak_flops else ())):
+        yield measured.samples.get(stage, ())
+    if measured.passes is not None:
+        yield measured.passes.passes_ns
     if published is not None:
         yield published.epochs_ns
         yield from published.history.values()
@@ -163,7 +160,7 @@ def require_possible_times(record: Run, name: str) -> None:
     """
     cores = record.machine.cores
     for index, trial in enumerate(record.trials, start=1):
-        for samples in _all_samples(trial.measurement):
+        for samples in _all_samples(trial.measurement) if trial.measurement else ():
             for ns, cpu_ns in zip(samples.ns, samples.cpu_ns or (), strict=False):
                 if cpu_ns is not None and cpu_ns > cores * (ns + TICK_NS):
                     slice_ = f"a slice of {ns / 1e6:.1f} ms used {cpu_ns / 1e6:.1f} ms of processor time"
@@ -173,12 +170,7 @@ def require_possible_times(record: Run, name: str) -> None:
                     )
 
 
-def _all_samples(part: object) -> Iterator[Samples]:
-    if isinstance(part, Samples):
-        yield part
-    elif isinstance(part, list):
-        for member in part if part and not isinstance(part[0], NUMBERS) else ():
-            yield from _all_samples(member)
-    elif dataclasses.is_dataclass(part):
-        for value in vars(part).values():
-            yield from _all_samples(value)
+def _all_samples(measured: Measurement) -> Iterator[Samples]:
+    yield from measured.samples.values()
+    if measured.training is not None:
+        yield measured.training.warmup

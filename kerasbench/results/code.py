@@ -27,7 +27,7 @@ EVERY_COLUMN = (
     # What a child is started with, and how it is kept still until its turn; in which order turns come, until when, how
     # much each child does in them, and which of its slices do not count because others took too much of the machine.
     *("processes/block.py", "processes/process.py", "processes/variables.py"),
-    *("runs/turns.py", "runs/sizes.py", "host/load.py"),
+    *("plan/stages.py", "runs/turns.py", "runs/sizes.py", "host/load.py"),
 )
 BACKEND = "backends/{backend}.py"
 VARIANTS = "variants"  # their folder: a column is measured with the files of its choices, and with those that they name

@@ -23,7 +23,7 @@ def distinct(records: Iterable[Run]) -> list[Run]:
 def rank(record: Run, group: Group) -> Rank:
     """Return the rank of a run among those that measured a group: the group is taken from the one with the highest."""
     config = record.config
-    agenda = config.effort.protocol.agenda
+    agenda = config.effort.plan.agenda
     fits = agenda.sized and agenda.trains if group.sized else agenda.usual
     has_defaults = any(trial.options.unsized == DEFAULT for trial in record.trials if trial.group == group)
     return (fits, config.general, has_defaults, record.started)

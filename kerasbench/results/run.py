@@ -13,8 +13,8 @@ from kerasbench.protocol.columns import CaseKey, Column, Device, Options
 from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Failure, Phase
-from kerasbench.protocol.requests import NOTHING, DataKind, ModelConfig, Protocol, ProtocolKind
-from kerasbench.protocol.stages import AGENDAS, Agenda
+from kerasbench.protocol.requests import NOTHING, DataKind, ModelConfig, TrialKind, TrialPlan
+from kerasbench.protocol.stages import AGENDAS, ALL, BATCH, Agenda
 from kerasbench.settings import RUN
 
 SECOND_NS = 1_000_000_000
@@ -31,40 +31,38 @@ class Effort:
     aim: float = 0.05  # half-width of the printed intervals, at which rounds may end
     budget_s: float | None = None  # how long it may take in all
     cold: bool = True  # start children one after another, for cold figures; else side by side where that can be
-    protocol: Protocol = field(default_factory=Protocol)
+    plan: TrialPlan = field(default_factory=TrialPlan)
 
 
-PUBLISHED = Effort(1, 1, protocol=Protocol(kind="published"))
+PUBLISHED = Effort(1, 1, plan=TrialPlan().of_kind("published"))
 # Children that warm up side by side never get steady: how long they do so is what settles them.
 QUICK = Effort(
     1,
     1,
     cold=False,
-    protocol=Protocol(
+    plan=TrialPlan(
         slice_ns=SECOND_NS // 20,
         warmup_min_ns=SECOND_NS // 2,
         warmup_max_ns=6 * SECOND_NS // 5,
         predict_warmup_ns=SECOND_NS // 20,
         slices_max_ns=5 * SECOND_NS // 2,
         column_max_ns=20 * SECOND_NS,
-        repeats=False,
-        batches=False,
-    ),
+        repeats_first_step=False,
+    ).leaving_out(BATCH, ALL),
 )
 # A trial of a sweep is one of dozens: it measures steps alone, in half the time, and its rounds make up for it.
-SWEEP = Protocol(
-    kind="sweep",
+SWEEP = TrialPlan(
     slice_ns=SECOND_NS // 20,
     warmup_min_ns=SECOND_NS // 2,
     warmup_max_ns=3 * SECOND_NS,
     slices_max_ns=4 * SECOND_NS,
     column_max_ns=60 * SECOND_NS,
-)
+).of_kind("sweep")
 DEFAULT = Effort()
 
 
-def exactly(count: int, protocol: Protocol | None = None) -> Effort:
-    return Effort(count, count, protocol=protocol or Protocol())
+def exactly(count: int, plan: TrialPlan | None = None) -> Effort:
+    return Effort(count, count, plan=plan or TrialPlan())
 
 
 @dataclass(frozen=True)
@@ -112,7 +110,7 @@ class Counted:
     operations: float
 
 
-SCHEMA = 6  # of the files; 5 is read too, by upgrade.py
+SCHEMA = 7  # of the files
 
 # Why a run stopped, in place of a reason to stop.
 INTERRUPTED, UNWRITTEN = "interrupted", "results could not be written"
@@ -152,7 +150,7 @@ class Origin:
 
     @property
     def agenda(self) -> Agenda:
-        return self.config.effort.protocol.agenda
+        return self.config.effort.plan.agenda
 
 
 @dataclass(frozen=True)
@@ -171,7 +169,7 @@ class Trial:
     options: Options = field(default_factory=Options)
     surroundings: Surroundings | None = None
     noise: list[Signal] = field(default_factory=list)  # what disturbed it, as its surroundings show
-    protocol: ProtocolKind | None = None  # what it measured, or was to; None: not recorded
+    protocol: TrialKind | None = None  # what it measured, or was to; None: not recorded
     block: int = 0  # from 1: trials of the same block were alive together, measured in turn; 0: of no block
     started_alone: bool = True  # nothing else ran while it started, so that its start-up and first step count
     crowded: bool = False  # it failed beside others as it may not alone: out of memory, or never measured on a GPU

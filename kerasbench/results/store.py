@@ -13,18 +13,18 @@ from contextlib import suppress
 from functools import cache
 from itertools import chain, count
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 
 import msgspec
 
 from kerasbench.errors import ResultsError
 from kerasbench.files import PARTIAL, read_plain, replace
 from kerasbench.host import Machine
-from kerasbench.protocol.columns import Options
-from kerasbench.results import upgrade
+from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results.checks import NUMBERS, problems
 from kerasbench.results.run import SCHEMA, Run, Trial, completed_rounds
 from kerasbench.text import complain
+from kerasbench.variants import of_file
 
 JOURNAL, TABLES = ".jsonl", ".md"
 STAMP = re.compile(r"\d{4}-\d{2}-\d{2}T\d{6}(-\d{1,3})?", re.ASCII)  # of a run's files, by its start (Store.create)
@@ -199,6 +199,20 @@ def as_json(records: Sequence[Run]) -> str:
     return NOT_PLAIN.sub(lambda match: match[0] if match[0].isprintable() else json.dumps(match[0])[1:-1], text)
 
 
+Kind = TypeVar("Kind")
+
+
+def decoded(content: bytes, kind: type[Kind]) -> Kind:
+    """Return a part of a file; raise msgspec's errors. What a column has is the one thing that types do not say."""
+    known = {DEFAULT: DEFAULT}
+
+    def options(_: type, values: Any) -> Options:
+        chosen = of_file(values)
+        return known.setdefault(chosen, chosen)  # one object for all trials, which are compared by it again and again
+
+    return msgspec.json.decode(content, type=kind, dec_hook=options)
+
+
 class _Version(msgspec.Struct):
     schema: int
 
@@ -225,17 +239,15 @@ def _decoded(content: bytes, file: Path) -> Run:
     if b'"schema"' not in content:
         msgspec.json.decode(content, type=_Version)  # says what is wrong; a run in memory has one by default
     try:
-        record = upgrade.decoded(content, Run)
+        record = decoded(content, Run)
     except msgspec.DecodeError:
         schema = msgspec.json.decode(content, type=_Version).schema
-        if schema in (SCHEMA, upgrade.OLDER):
+        if schema == SCHEMA:
             raise
     else:
         schema = record.schema
     if schema == SCHEMA:
         return record
-    if schema == upgrade.OLDER:
-        return upgrade.upgraded(record, content)
     age = "a newer" if schema > SCHEMA else "an older"
     advice = "read it with that version, or measure again"
     raise ResultsError(f"{file}: written by {age} kerasbench (schema {schema}, not {SCHEMA}); {advice}")
@@ -245,8 +257,8 @@ def _from_journal(content: bytes, file: Path) -> Run:
     """Put the lines together; a last line that was cut off in the middle is of the block in flight, which is lost."""
     whole_lines = (line for line in io.BytesIO(content) if line.endswith(b"\n"))
     first = next(whole_lines, b"")
-    record, is_older = _decoded(first, file), msgspec.json.decode(first, type=_Version).schema == upgrade.OLDER
-    trials = [upgrade.trial_of(line) if is_older else upgrade.decoded(line, Trial) for line in whole_lines]
+    record = _decoded(first, file)
+    trials = [decoded(line, Trial) for line in whole_lines]
     rounds = 0
     if len({trial.case for trial in trials if trial.round == 1 and not trial.crowded}) >= record.cases:
         # A row that is decided takes part in no further round: the last one then passes for open.

@@ -3,21 +3,21 @@
 import statistics
 
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.stages import EPOCH
+from kerasbench.protocol.stages import EPOCH, TRAIN
 
 
 def steady_step_ns(measurement: Measurement) -> float | None:
     """Return b, the time of a step inside an epoch: the median over slices; None where slices are epochs."""
     training = measurement.training
-    return None if training is None or training.unit == "epoch" else training.median_ns
+    return None if training is None or training.unit == "epoch" else measurement.median_ns[TRAIN]
 
 
 def epoch_overhead_ns(measurement: Measurement) -> float | None:
     """Return a, what an epoch costs beyond its full steps, with validation. Noise can make it negative."""
-    step_ns, training = steady_step_ns(measurement), measurement.training
-    if step_ns is None or training is None or not training.epochs:
+    step_ns, short_epoch = steady_step_ns(measurement), measurement.short_epoch
+    if step_ns is None or short_epoch is None:
         return None
-    return training.short_epoch_ns - training.epoch_steps * step_ns
+    return measurement.median_ns[EPOCH] - short_epoch.steps * step_ns
 
 
 def steady_epoch_ns(measurement: Measurement) -> float | None:
@@ -26,7 +26,7 @@ def steady_epoch_ns(measurement: Measurement) -> float | None:
     It is b * all steps where a was left out, or of a stream, which has none.
     """
     if measurement.training is not None and measurement.training.unit == "epoch":
-        return measurement.training.median_ns
+        return measurement.median_ns[TRAIN]
     step_ns, overhead_ns = steady_step_ns(measurement), epoch_overhead_ns(measurement)
     if step_ns is not None and has_steps_alone(measurement):
         return step_ns * measurement.steps_per_epoch

@@ -45,7 +45,7 @@ class BaselineRunner(Trainer):
         weights, jit = [weight.copy() for weight in model.get_weights()], model.jit_compile
         self.take(build(Start(weights, feed.workload, place, jit)))
         # Of calls it is the Keras model's; a loop is compiled as its framework does it.
-        self.jit = jit if self.request.protocol.agenda.only_predicts else self.model.jit
+        self.jit = jit if self.request.plan.agenda.only_predicts else self.model.jit
         del model, prepared.model
         gc.collect()  # the Keras model is held by cycles, and holds memory on the device
 

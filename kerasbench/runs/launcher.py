@@ -14,6 +14,7 @@ from kerasbench.files import scratch_folder
 from kerasbench.host import load
 from kerasbench.host.noise import MachineState
 from kerasbench.plan.cases import Case, Plan
+from kerasbench.plan.stages import shares_of
 from kerasbench.processes.block import BlockEvent, BlockMember, BlockPolicy, OnBlockEvent
 from kerasbench.processes.outcome import Outcome, trial_limits
 from kerasbench.processes.process import available_bytes
@@ -21,7 +22,7 @@ from kerasbench.protocol.columns import CaseKey, Environment
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Failure
-from kerasbench.protocol.requests import Protocol, Sizes
+from kerasbench.protocol.requests import Sizes, TrialPlan
 from kerasbench.protocol.stages import PILOT, STAGES
 from kerasbench.results.run import Trial
 from kerasbench.runs import machine, schedule, sizes, turns
@@ -62,16 +63,21 @@ class BlockLauncher:
         self._caches[case.key] = self.folders.enter_context(scratch_folder())
         member = self._member(row, case, exports=True)
         briefly = replace(
-            member.request.protocol, slice_ns=1, warmup_min_ns=0, warmup_max_ns=0, predict_warmup_ns=0, repeats=False
+            member.request.plan,
+            slice_ns=1,
+            warmup_min_ns=0,
+            warmup_max_ns=0,
+            predict_warmup_ns=0,
+            repeats_first_step=False,
         )
-        filling = replace(member.request, protocol=briefly, fills_caches=True)
+        filling = replace(member.request, plan=briefly, fills_caches=True)
         policy = BriefPolicy(briefly, case.selected.workload)
         (outcome,) = self.launch([replace(member, request=filling)], policy, lambda event: None, 1)
         return trial_record(case, index, outcome) if outcome is not None and outcome.failure is not None else None
 
     def measure(self, row: RowProgress, cases: Sequence[Case], index: int, number: int) -> tuple[list[Trial], bool]:
         """Measure one block; return its trials, and whether it was a long one that somebody has interrupted."""
-        is_long = cases[0].protocol.lasts
+        is_long = cases[0].plan.fixed_time
         needed = {case.label for case in cases if is_long and not case.options.control}
         block = InterruptibleBlock(self.on_event, needed)
         limits = [limit_on(case.device, variants.pinned(case.options), self.planned, self.state) for case in cases]
@@ -94,7 +100,7 @@ class BlockLauncher:
         row, cases, limits = policy.row, policy.cases, policy.limits
         members = [self._member(row, case) for case in cases]
         pass_on = policy.block.pass_on
-        if not cases[0].protocol.lasts:
+        if not cases[0].plan.fixed_time:
             pass_on = partial(pass_on_marked, cases, limits, pass_on)
         is_first = not any(trial.measurement for trial in row.trials)
         stage = schedule.stage_of(self.planner.metric(row))
@@ -107,11 +113,11 @@ class BlockLauncher:
         )
         several = sum(outcome is not None for outcome in outcomes) > 1
         told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome and outcome.measurement}
-        measured = load.marked(told, limits)
+        measured = load.mark(told, limits)
         trials = []
         for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
             if outcome is not None:
-                grew = case.protocol.lasts and outcome.had_turn  # in a long block memory runs out by itself
+                grew = case.plan.fixed_time and outcome.had_turn  # in a long block memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
                 trials.append(self.monitor.judge(replace(trial, measurement=measured.get(place)), around))
         return trials
@@ -128,10 +134,10 @@ class BlockLauncher:
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and entry.source.limits_memory and not entry.model_config.trust:
             memory_bytes = self._most_bytes
-        protocol = config.effort.protocol
-        long_s = protocol.slices_max_ns / 1e9 if protocol.lasts else 0.0
-        limits = trial_limits(config.timeout_s, memory_bytes, protocol.kind, known.first_s, long_s)
-        request = trial_request(case, row.asked(case), config, self._caches.get(case.key, ""))
+        plan = config.effort.plan
+        long_s = plan.slices_max_ns / 1e9 if plan.fixed_time else 0.0
+        limits = trial_limits(config.timeout_s, memory_bytes, plan.kind, known.first_s, long_s)
+        request = trial_request(case, row.plan_of(case), config, self._caches.get(case.key, ""))
         card, neighbours = machine.card_now(case.device)
         request = replace(request, card=card, neighbours=neighbours)
         python = self.interpreter(case.column.environment, "" if exports else variants.interpreter(case.options))
@@ -142,11 +148,11 @@ class BlockLauncher:
 class BriefPolicy(BlockPolicy):
     """Of a process whose figures are not kept."""
 
-    protocol: Protocol
+    plan: TrialPlan
     workload: WorkloadDescription
 
     def sizes(self, steps_ns: sizes.Steps) -> Sizes | None:
-        return sizes.sizes_of(self.protocol, self.workload, steps_ns)
+        return sizes.sizes_of(self.plan, self.workload, steps_ns)
 
 
 @dataclass
@@ -163,22 +169,24 @@ class RowPolicy(BlockPolicy):
 
     def __post_init__(self) -> None:
         self._began_s = time.monotonic()
-        self._protocol, self._workload = self.cases[0].protocol, self.cases[0].selected.workload
-        self._shares = turns.shares(self._protocol, self._workload)
+        self._plan, self._workload = self.row.plan_of(self.cases[0]), self.cases[0].selected.workload
+        self._shares = shares_of(self._plan, self._workload)
         self._first_steps = [variants.first_steps(case.options, backends.get(case.backend)) for case in self.cases]
         self._orders = turns.draw_orders(self.seed)
-        if self._protocol.lasts:
+        if self._plan.fixed_time:
             self._orders = turns.long_orders([case.options.control for case in self.cases])
 
     def reserve(self, member: int) -> bool:
         return self.budget.reserve(member)
 
     def sizes(self, steps_ns: sizes.Steps) -> Sizes | None:
-        sized = sizes.sizes_of(self._protocol, self._workload, steps_ns, max(self._first_steps))
+        sized = sizes.sizes_of(self._plan, self._workload, steps_ns, max(self._first_steps))
         if sized is not None:
             columns = [(self.cases[index], min(of_column)) for index, of_column in steps_ns.items()]
             most = self.row.decision.next_block.cycles
-            left_s = sum(schedule.column_s(case, sized, step_ns, most) for case, step_ns in columns)
+            left_s = sum(
+                schedule.column_s(case, self.row.plan_of(case), sized, step_ns, most) for case, step_ns in columns
+            )
             self.on_event(events.StepsKnown(columns, time.monotonic() - self._began_s, left_s))
         return sized
 
@@ -187,15 +195,15 @@ class RowPolicy(BlockPolicy):
 
     def enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
         # In hours of slices there is nothing to measure again.
-        judged = list(slices.values()) if self._protocol.lasts else load.judged(stage, slices, self.limits)
+        judged = list(slices.values()) if self._plan.fixed_time else load.judged(stage, slices, self.limits)
         most = self.row.decision.next_block.cycles.get(stage)
-        return self.block.is_over or turns.enough(self._protocol, self._shares, stage, judged, most)
+        return self.block.is_over or turns.enough(self._plan, self._shares, stage, judged, most)
 
     def leaves(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> Mapping[int, Failure | None]:
         if stage != PILOT:
             judged = dict(zip(slices, load.judged(stage, slices, self.limits), strict=True))
             return dict.fromkeys(self.planner.leaves(self.row, self.cases, stage, judged))
-        if self._protocol.batches or not self._protocol.agenda.usual:  # only a quick look leaves columns behind
+        if not self.planner.config.effort.plan.is_quick:  # only a quick look leaves columns behind
             return {}
         steps_ns = {index: [slice_.ns for slice_ in of_column] for index, of_column in slices.items()}
         return sizes.left_behind([name_of(case.column) for case in self.cases], self._first_steps, steps_ns)

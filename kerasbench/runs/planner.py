@@ -10,7 +10,7 @@ from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Slice
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.results.run import Run, RunConfig
 from kerasbench.runs.rows import Decision, RowProgress
 from kerasbench.variants.variant import Refusal
@@ -37,8 +37,8 @@ class Planner(Generic[Own]):
         """Return those with which a case is measured; ``devices``: all that its backend is measured on."""
         return list(self.config.options)
 
-    def protocol(self, options: Options) -> Protocol:
-        return self.config.effort.protocol
+    def plan(self, options: Options) -> TrialPlan:
+        return self.config.effort.plan
 
     def refusal(self, selected: Selected) -> Refusal:
         """Return why this mode cannot measure a workload, and what to do."""

@@ -12,7 +12,7 @@ from kerasbench.plan.cases import Case, Plan
 from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import CPU, GPU, Device
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.protocol.requests import TrialPlan, TrialRequest
 from kerasbench.results.checks import trial_problems
 from kerasbench.results.code import measuring_code
 from kerasbench.results.run import Run, RunConfig, ScenarioFacts, Trial
@@ -67,7 +67,7 @@ def session_of(record: Run, now_s: float, booted_s: float) -> int:
     return max(trial.session for trial in measured) + is_another
 
 
-def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str = "") -> TrialRequest:
+def trial_request(case: Case, plan: TrialPlan, config: RunConfig, caches: str = "") -> TrialRequest:
     """``caches``: the folder of a case that finds what was compiled before."""
     entry = case.selected.entry
     return TrialRequest(
@@ -79,7 +79,7 @@ def trial_request(case: Case, protocol: Protocol, config: RunConfig, caches: str
         device=case.device,
         seed=config.seed,
         data=config.data,
-        protocol=protocol,
+        plan=plan,
         options=case.options,
         baseline_hash=entry.baselines[case.backend] if variants.has(case.options, "replaces") else "",
         model_config=entry.model_config,
@@ -103,7 +103,7 @@ def trial_record(case: Case, index: int, outcome: Outcome, block: int = 0, besid
         measurement=outcome.measurement,
         failure=failure,
         options=case.options,
-        protocol=case.protocol.kind,
+        protocol=case.plan.kind,
         block=block,
         started_alone=outcome.started_alone,
         code=measuring_code(case.column),

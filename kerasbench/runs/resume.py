@@ -112,8 +112,8 @@ def carry(record: Run, planned: Plan, probes: Probes) -> tuple[list[Trial], list
 
 def _cut_blocks(record: Run) -> set[int]:
     """Return the long blocks that did not last: the control rests most of the time, what has failed ended by itself."""
-    protocol = record.config.effort.protocol
-    least_ns = WHOLE * protocol.slices_max_ns if protocol.lasts else 0.0
+    plan = record.config.effort.plan
+    least_ns = WHOLE * plan.slices_max_ns if plan.fixed_time else 0.0
     return {
         trial.block
         for trial in record.trials

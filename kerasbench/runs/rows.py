@@ -7,9 +7,10 @@ from kerasbench.analysis.cases import Measured, summarize_case
 from kerasbench.analysis.ratios import RowRatios
 from kerasbench.analysis.rows import judge_cases
 from kerasbench.plan.cases import Case, Plan
+from kerasbench.plan.stages import stages_of
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
-from kerasbench.protocol.requests import Protocol, Sizes
+from kerasbench.protocol.requests import Sizes, TrialPlan
 from kerasbench.results.run import Trial
 from kerasbench.runs import schedule, sizes, stopping
 
@@ -18,7 +19,7 @@ ALONE = 3  # blocks of a row whose children start one after another, for cold fi
 
 @dataclass
 class Calibration:
-    protocol: Protocol
+    plan: TrialPlan
     first_s: float | None = None  # how long the first took, while it was not waiting for its turn
     peak_bytes: int = 0
     on_card_bytes: int = 0  # held of a card, which is more than its allocator counts as live
@@ -47,7 +48,7 @@ class RowProgress:
 
     def __post_init__(self) -> None:
         self.alive = list(self.cases)  # those that are still measured
-        self.known = {case.key: Calibration(case.protocol) for case in self.cases}
+        self.known = {case.key: Calibration(case.plan) for case in self.cases}
 
     @property
     def over(self) -> bool:
@@ -71,17 +72,14 @@ class RowProgress:
         # By its columns, because there may be fewer from round to round.
         return seconds(recent) * len(self.alive) / len(recent) if recent else 0.0
 
-    def asked(self, case: Case) -> Protocol:
-        """What a case's next trial measures; its first, everything."""
-        protocol = replace(self.known[case.key].protocol, sizes=self.sizes)
-        if protocol.steps_per_slice is None:
-            return protocol
-        return replace(
-            protocol,
-            repeats=protocol.repeats and self.had < ALONE,  # only cold figures tell what compiling took
-            epochs=protocol.epochs and self.decision.next_block.epochs,
-            predicts=protocol.predicts and self.decision.next_block.predicts,
-        )
+    def plan_of(self, case: Case) -> TrialPlan:
+        """Return what a case's next trial measures; its first, everything."""
+        plan, workload = self.known[case.key].plan, case.selected.workload
+        if plan.steps_per_slice is None:
+            return replace(plan, sizes=self.sizes, stages=stages_of(plan, workload))
+        stages = stages_of(plan, workload, self.decision.next_block.left_out)
+        repeats = plan.repeats_first_step and self.had < ALONE  # only cold figures tell what compiling took
+        return replace(plan, sizes=self.sizes, stages=stages, repeats_first_step=repeats)
 
     def arrange(self, drawn: Sequence[Case]) -> None:
         """Order the cases anew, as the first has the coldest disk; not once one was split: the same ones meet."""
@@ -100,7 +98,7 @@ class RowProgress:
             self.alive = [case for case in self.alive if case.key != trial.case]
         else:
             known, measurement = self.known[trial.case], trial.measurement
-            known.protocol = sizes.freeze(known.protocol, measurement)
+            known.plan = sizes.freeze(known.plan, measurement)
             known.first_s = trial.own_ns / 1e9 if known.first_s is None else known.first_s
             known.peak_bytes = max(known.peak_bytes, measurement.peak_rss_bytes)
             known.on_card_bytes = max(known.on_card_bytes, measurement.peak_device_bytes or 0)
@@ -120,7 +118,7 @@ def rows_of(planned: Plan) -> list[RowProgress]:
     """A row has cases of one workload and size; or each case one of its own, where all epochs are run."""
     groups: dict[object, list[Case]] = {}
     for case in planned.cases:
-        row = case.key if case.protocol.agenda.in_full else case.row
+        row = case.key if case.plan.agenda.in_full else case.row
         groups.setdefault(row, []).append(case)
     return [RowProgress(cases) for cases in groups.values()]
 

@@ -5,7 +5,7 @@ import math
 import random
 import statistics
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from operator import itemgetter
 
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
@@ -13,13 +13,14 @@ from kerasbench.analysis.estimates import Prior, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER
 from kerasbench.analysis.ratios import RowRatios, by_slices, divide_trials, share_of_epochs, trials_in_common
 from kerasbench.plan.cases import Case
+from kerasbench.plan.stages import shares_of
 from kerasbench.protocol.columns import CPU, Column
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.requests import Protocol, Sizes
-from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, STAGES, TRAIN
+from kerasbench.protocol.requests import Sizes, TrialPlan
+from kerasbench.protocol.stages import BATCH, EPOCH, ONE, PARTS, PREDICTIONS, STAGES, TRAIN
 from kerasbench.results.run import MIN_ROUNDS, Effort, Trial
-from kerasbench.runs.sizes import BY_ITSELF_NS, NS_PER_S, lead_ns, stages_of, units_of
-from kerasbench.runs.turns import LEAST_CYCLES, SLICE_PRECISION, shares
+from kerasbench.runs.sizes import BY_ITSELF_NS, NS_PER_S, lead_ns, units_of
+from kerasbench.runs.turns import LEAST_CYCLES, SLICE_PRECISION
 
 
 def order_cases(cases: Sequence[Case], seed: int, round_index: int) -> list[Case]:
@@ -47,14 +48,16 @@ FIRST_CYCLES = 15  # twelve scenarios were worth 12 to 37 on three backends, by 
 ASSUMED_DEGREES = 4  # blocks of a row's own, as which an assumed scatter counts where there are too few ratios
 PREDICT_PHASES = ("predict", "calls")
 IN_TURN = {stage.phase for stage in STAGES.values()}
-PREDICTIONS = (PREDICTED_ONE, PREDICTED, "predict_samples_per_s")
+PREDICTION_METRICS = (PREDICTED_ONE, PREDICTED, "predict_samples_per_s")
 
 
 @dataclass(frozen=True)
 class NextBlock:
     cycles: Mapping[str, int] = field(default_factory=dict)  # of a stage, at most; as many as there is time for if none
-    epochs: bool = True
-    predicts: bool = True
+    left_out: frozenset[str] = frozenset()  # stages of a model that is trained
+
+    def measuring(self, *stages: str) -> "NextBlock":
+        return replace(self, left_out=self.left_out.difference(stages))
 
 
 def best_cycles(start_s: float, cycle_s: float, of_one_cycle: float, between: float) -> float:
@@ -72,7 +75,7 @@ def first_block(effort: Effort, cases: Sequence[Case]) -> NextBlock:
     places = {(case.backend, case.device.label) for case in cases}  # columns of one scatter less: they need more cycles
     if not effort.cold and not cases[0].paired:
         return NextBlock({TRAIN: QUICK_CYCLES})
-    known = effort.min_rounds >= MIN_ROUNDS and effort.protocol.agenda.usual and len(places) > 1
+    known = effort.min_rounds >= MIN_ROUNDS and effort.plan.agenda.usual and len(places) > 1
     return NextBlock({TRAIN: FIRST_CYCLES}) if known else NextBlock()
 
 
@@ -84,24 +87,24 @@ def next_block(
     is_known: Callable[[str], bool],
 ) -> NextBlock:
     """``least``: rounds that are asked for in any case; ``is_known``: whether the row's ratios of a metric are."""
-    protocol, rounds = case.protocol, blocks_by_round(trials)
+    plan, rounds = case.plan, blocks_by_round(trials)
     if any(len(blocks) > 1 for blocks in rounds.values()):  # not all columns fit into memory together
         return NextBlock()
     compared = [*ratios.measured.values()]
     headline = headline_of(trial for measured in compared for trial, _ in measured.trials)
-    cycles = cycles_of(protocol, ratios, headline)
+    cycles = cycles_of(plan, ratios, headline)
     following = 1 + max(rounds, default=0)
-    if not protocol.agenda.usual or protocol.parts or (MIN_ROUNDS < following <= least and following % EVERY == 0):
+    if not plan.agenda.usual or PARTS in plan.stages or (MIN_ROUNDS < following <= least and following % EVERY == 0):
         return NextBlock(cycles)
-    with_epochs = len(compared) == 1 or _epochs_matter(compared)
+    epochs = frozenset[str]() if len(compared) == 1 or _epochs_matter(compared) else frozenset({EPOCH})
     if following <= MIN_ROUNDS:
-        return NextBlock(cycles, epochs=with_epochs or case.paired)
-    if case.paired and not all(map(is_known, PREDICTIONS)):  # each figure of two versions is compared
+        return NextBlock(cycles, frozenset() if case.paired else epochs)
+    if case.paired and not all(map(is_known, PREDICTION_METRICS)):  # each figure of two versions is compared
         return NextBlock(cycles)
-    return NextBlock(cycles, epochs=with_epochs, predicts=False)
+    return NextBlock(cycles, epochs.union(PREDICTIONS))
 
 
-def cycles_of(protocol: Protocol, ratios: RowRatios[Column], metric: str) -> dict[str, int]:
+def cycles_of(plan: TrialPlan, ratios: RowRatios[Column], metric: str) -> dict[str, int]:
     """By the pair whose ratio scatters most, for which the row waits; no stage that is bounded by time alone."""
     measured = ratios.measured
     pairs = itertools.combinations(measured, 2)
@@ -117,9 +120,9 @@ def cycles_of(protocol: Protocol, ratios: RowRatios[Column], metric: str) -> dic
     for stage, of_one_cycle in within.items():
         cycle_s = math.fsum(_turn_s(trial, stage) for trial, _ in block)
         if start_s > 0 and cycle_s > 0 and between > 0:
-            most[stage] = max(protocol.min_cycles, math.ceil(best_cycles(start_s, cycle_s, of_one_cycle, between)))
+            most[stage] = max(plan.min_cycles, math.ceil(best_cycles(start_s, cycle_s, of_one_cycle, between)))
     # No block is started for predictions of a model that is trained: for them, the fewest are about the best.
-    return most if BATCH in most or ONE in most else dict.fromkeys((ONE, BATCH, ALL), protocol.min_cycles) | most
+    return most if BATCH in most or ONE in most else dict.fromkeys(PREDICTIONS, plan.min_cycles) | most
 
 
 def scatter_of(
@@ -150,7 +153,7 @@ def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str
         return
     share = share_of_epochs(a, b) if metric == HEADLINE else 0.0
     for stage, of_stage in ((TRAIN, 1 - share), (EPOCH, share)):
-        ours, theirs = a.samples(stage), b.samples(stage)
+        ours, theirs = a.samples.get(stage), b.samples.get(stage)
         ratio = by_slices(ours, theirs) if of_stage and ours and theirs else None
         if ratio is not None:
             yield stage, of_stage**2 * ratio.of_one_cycle
@@ -167,7 +170,7 @@ def _turn_s(trial: Trial, stage: str) -> float:
     phase = STAGES[stage].phase
     phases = PREDICT_PHASES if phase in PREDICT_PHASES else (phase,)
     stages = [name for name, facts in STAGES.items() if facts.phase in phases]
-    turns = sum(len(trial.measurement.samples(name) or ()) for name in stages) if trial.measurement else 0
+    turns = sum(len(trial.measurement.samples.get(name, ())) for name in stages) if trial.measurement else 0
     return math.fsum(_turns_s(trial, phase) for phase in phases) / turns if turns else 0.0
 
 
@@ -177,7 +180,7 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
         blocks = [(ours, theirs) for (_, ours), (_, theirs) in trials_in_common(a, b)]
         if blocks:
             share = statistics.fmean(share_of_epochs(ours, theirs) for ours, theirs in blocks)
-            ours, theirs = (measurement.samples(EPOCH) for measurement in blocks[-1])
+            ours, theirs = (measurement.samples.get(EPOCH) for measurement in blocks[-1])
             short = by_slices(ours, theirs) if ours and theirs else None
             if share * TYPICAL_SCATTER > SLICE_PRECISION or (short is not None and short.disturbed):
                 return True
@@ -191,27 +194,27 @@ EPOCH_NS = 1_300_000_000  # and what is learned of short epochs
 OPERATIONS_PER_S = 100e9  # of a processor, at most, where a step by itself is too short to tell
 
 
-def column_s(case: Case, sizes: Sizes, step_ns: float, most: Mapping[str, int]) -> float:
+def column_s(case: Case, plan: TrialPlan, sizes: Sizes, step_ns: float, most: Mapping[str, int]) -> float:
     """Beside its first steps; ``most``: cycles of a stage (``NextBlock``)."""
-    protocol, workload = case.protocol, case.selected.workload
+    workload = case.selected.workload
     if case.device.kind == CPU and workload.operations:
         computing_ns = NS_PER_S * workload.operations / OPERATIONS_PER_S
         step_ns = max(step_ns, BY_ITSELF_NS + min(step_ns, computing_ns))
-    units, cycles = units_of(workload, step_ns, sizes.pass_batches), protocol.min_cycles
+    units, cycles = units_of(workload, step_ns, sizes.pass_batches), plan.min_cycles
     ns = 0.0
     if not workload.predicts_only:
-        learns = case.selected.entry.description.learnable and protocol.repeats and not protocol.agenda.sized
+        learns = case.selected.entry.description.learnable and plan.repeats_first_step and not plan.agenda.sized
         ns += (sizes.learn_steps if learns else sizes.parity_steps) * units["step"]
         ns += 2 * (1 + (sizes.evaluated_batches if learns else 0)) * units["forward"]
-        warmup_ns = max(STEADY_TIMES * protocol.warmup_min_ns, 2 * units["train"])
-        ns += min(warmup_ns, protocol.warmup_max_ns + units["train"])
-    of_stage = shares(protocol, workload)
-    for stage in stages_of(protocol, workload):
+        warmup_ns = max(STEADY_TIMES * plan.warmup_min_ns, 2 * units["train"])
+        ns += min(warmup_ns, plan.warmup_max_ns + units["train"])
+    shares = shares_of(plan, workload)
+    for stage in plan.stages:
         if stage not in sizes.left_out:
-            facts, slices_ns = STAGES[stage], of_stage.get(stage, 0.2) * case.slices_ns
-            slice_ns = max(units[facts.unit], protocol.slice_ns)
+            facts, slices_ns = STAGES[stage], shares.get(stage, 0.2) * case.slices_ns
+            slice_ns = max(units[facts.unit], plan.slice_ns)
             least_ns = (LEAST_CYCLES if facts.long else cycles) * slice_ns
             slices_ns = min(slices_ns, most.get(stage, math.inf) * slice_ns)
             ns += lead_ns(stage, units, sizes.warmup_calls) + max(least_ns, slices_ns)
-            ns += STAGE_SLICES * protocol.slice_ns + (EPOCH_NS if stage == EPOCH else 0)
+            ns += STAGE_SLICES * plan.slice_ns + (EPOCH_NS if stage == EPOCH else 0)
     return ns / NS_PER_S

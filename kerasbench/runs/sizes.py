@@ -4,12 +4,12 @@ import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
+from kerasbench.plan.stages import has_short_epochs, stages_of
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import OUTPACED, Code, Failure
-from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
-from kerasbench.protocol.stages import ALL, BATCH, ONE, PARTS, PILOT, STAGES
-from kerasbench.runs.turns import shares, standing
+from kerasbench.protocol.requests import Sizes, TrialPlan, counts_epochs
+from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, PILOT, STAGES, TRAIN, standing
 
 NS_PER_S = 1e9
 Steps = Mapping[int, Sequence[int]]  # of each column, its place among the members: what its first steps took, in ns
@@ -21,7 +21,7 @@ LEARN_SAMPLES = 16_384  # at most this many samples in those steps, so that a fu
 WARMUP_CALLS = 8  # of each sort of prediction: one of each input
 EVALUATED, TESTED = 1000, 1000  # samples; a pass may have as many as the publication tested
 
-# Shares of the time that a column may take (Protocol.column_max_ns). The rest is for its start and its slices of steps.
+# Shares of the time that a column may take (TrialPlan.column_max_ns). The rest is for its start and slices of steps.
 LEARN = SILENCED = 1 / 8
 EVALUATE = 1 / 12
 LEAST_SILENCED = 2  # a second model is built and compiled for more than one loss
@@ -67,11 +67,11 @@ def lead_ns(stage: str, units: Units, calls: int) -> float:
     return (calls if lead is None else lead) * units[STAGES[stage].unit]
 
 
-def sizes_of(protocol: Protocol, workload: WorkloadDescription, steps_ns: Steps, least: int = 1) -> Sizes | None:
+def sizes_of(plan: TrialPlan, workload: WorkloadDescription, steps_ns: Steps, least: int = 1) -> Sizes | None:
     """None: one more step would show more. ``least``: of how many steps a column's quickest is taken."""
     slowest_ns = max(min(of_column) for of_column in steps_ns.values())
-    sizes = _sizes(protocol, workload, slowest_ns)
-    does_all = dataclasses.replace(sizes, step_ns=0) == _sizes(protocol, workload, 0)
+    sizes = _sizes(plan, workload, slowest_ns)
+    does_all = dataclasses.replace(sizes, step_ns=0) == _sizes(plan, workload, 0)
     steps = min(map(len, steps_ns.values()))
     known = does_all or (slowest_ns >= SLOW_NS and steps >= least) or steps >= PILOTS
     return sizes if known else None
@@ -89,11 +89,11 @@ def left_behind(called: Sequence[str], least: Sequence[int], steps_ns: Steps) ->
     return left
 
 
-def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> Sizes:
+def _sizes(plan: TrialPlan, workload: WorkloadDescription, step_ns: int) -> Sizes:
     def fit(share: float, unit_ns: float, most: int, least: int = 1) -> int:
-        return max(least, min(most, int(share * protocol.column_max_ns / unit_ns))) if unit_ns else most
+        return max(least, min(most, int(share * plan.column_max_ns / unit_ns))) if unit_ns else most
 
-    units, cycles = units_of(workload, step_ns), protocol.min_cycles
+    units, cycles = units_of(workload, step_ns), plan.min_cycles
     roomier = 2 if workload.predicts_only else 1
     predict, passes = roomier * STAGES[ALL].room, (STAGES[ALL].lead or 0) + cycles
     learned = max(PARITY_STEPS - 1, min(LEARN_STEPS - 1, LEARN_SAMPLES // workload.batch))
@@ -101,9 +101,9 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
     silenced = fit(SILENCED, units["step"], PARITY_STEPS, least=0)
     calls = fit(predict / 2, units["forward"], WARMUP_CALLS, least=2)
     size = workload.predicted
-    stages, room_ns = stages_of(protocol, workload), roomier * protocol.column_max_ns
+    stages, room_ns = stages_of(plan, workload), roomier * plan.column_max_ns
     kept = {standing(stages)}
-    if not workload.predicts_only and protocol.predicts and not protocol.epochs:
+    if TRAIN in stages and EPOCH not in stages and has_short_epochs(workload):
         kept |= {ONE, BATCH}  # what a run for predictions alone is about
     return Sizes(
         step_ns=step_ns,
@@ -123,22 +123,15 @@ def _sizes(protocol: Protocol, workload: WorkloadDescription, step_ns: int) -> S
     )
 
 
-def stages_of(protocol: Protocol, workload: WorkloadDescription) -> list[str]:
-    with_parts = protocol.parts and not counts_epochs(workload.steps) and not workload.predicts_only
-    trains = not workload.predicts_only
-    asked = [stage for stage in shares(protocol, workload) if not protocol.leaves_out(stage, trains)]
-    return [*asked, *([PARTS] if with_parts else [])]
-
-
 # Of the warm-up of the first: what kept that one from being steady was mostly the machine, which no warm-up changes.
 WARMUP_SHARE = 0.5
 
 
-def freeze(protocol: Protocol, measurement: Measurement) -> Protocol:
+def freeze(plan: TrialPlan, measurement: Measurement) -> TrialPlan:
     training = measurement.training
-    if protocol.steps_per_slice is not None or training is None:
-        return protocol
+    if plan.steps_per_slice is not None or training is None:
+        return plan
     counts, steps = training.warmup.count, training.steps_per_slice
     largest = max(counts, default=0)  # K, before it was corrected
     slices = math.ceil(WARMUP_SHARE * largest * counts.count(largest) / steps)
-    return dataclasses.replace(protocol, steps_per_slice=steps, warmup_slices=slices)
+    return dataclasses.replace(plan, steps_per_slice=steps, warmup_slices=slices)

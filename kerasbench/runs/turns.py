@@ -3,14 +3,13 @@
 import itertools
 import math
 import random
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 
 from kerasbench.analysis.estimates import median_error, t_quantile
-from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Slice
-from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol, counts_epochs
-from kerasbench.protocol.stages import EPOCH, OWN, STAGES, STAND, TRAIN, Agenda, Stage
+from kerasbench.protocol.requests import TURNS_FOR_ONE, TrialPlan
+from kerasbench.protocol.stages import STAGES, standing
 
 Orders = Callable[[int], Iterator[Sequence[int]]]
 Slices = Sequence[Sequence[Slice]]  # of each column
@@ -64,58 +63,33 @@ LEAST_CYCLES = 3  # of units that cannot be made shorter: what an epoch costs on
 PARTS_SHARE = 0.4  # of a column's time again, for the three ways in which a step is taken apart
 
 
-def shares(protocol: Protocol, workload: WorkloadDescription) -> dict[str, float]:
-    """Of the time; what a workload lacks is left to the steps, or without these to all."""
-    agenda = protocol.agenda.of(trains=not workload.predicts_only)
-    present = {stage: share for stage, share in agenda.shares.items() if _has(agenda, workload, STAGES[stage])}
-    whole = sum(present.values())
-    if TRAIN in present:
-        return present | {TRAIN: present[TRAIN] + 1 - whole}
-    return {stage: share / whole for stage, share in present.items()}
-
-
-def _has(agenda: Agenda, workload: WorkloadDescription, stage: Stage) -> bool:
-    if stage.phase == "generate":
-        return workload.new_tokens > 0 and workload.own_generate == (stage.way == OWN)
-    if stage.name == EPOCH:
-        return not counts_epochs(workload.steps) and not workload.streams
-    return agenda.predicts_in(stage, workload.predicted)
-
-
-def standing(of_stage: Collection[str]) -> str:
-    """The stage that stands for the case: a long block goes on in it, the others have one cycle."""
-    return next(stage for stage in STAND if stage in of_stage)
-
-
-def enough(
-    protocol: Protocol, of_stage: Mapping[str, float], stage: str, slices: Slices, most: int | None = None
-) -> bool:
+def enough(plan: TrialPlan, shares: Mapping[str, float], stage: str, slices: Slices, most: int | None = None) -> bool:
     """Tell whether a stage can end: its ratios are narrow, its time is up, or it has had the ``most`` cycles."""
-    if protocol.lasts:
-        whole_ns = protocol.slices_max_ns if stage == standing(of_stage) else 0
+    if plan.fixed_time:  # the stage that stands for the trial goes on, the others have one cycle
+        whole_ns = plan.slices_max_ns if stage == standing(plan.stages) else 0
         return max(sum(slice_.ns for slice_ in column) for column in slices) >= whole_ns
-    is_enough = partial(_is_enough, protocol, of_stage, stage, most)
+    is_enough = partial(_is_enough, plan, shares, stage, most)
     disturbed = {slice_.cycle for column in slices for slice_ in column if slice_.disturbed}
     undisturbed = [[slice_ for slice_ in column if slice_.cycle not in disturbed] for column in slices]
     if is_enough(undisturbed):
         return True
     spent_ns = max(sum(slice_.ns for slice_ in column) for column in slices)
-    too_slow = spent_ns >= max(REPEATED_NS, 2 * protocol.slices_max_ns)
-    if too_slow or 2 * min(map(len, undisturbed), default=0) < protocol.min_cycles:
+    too_slow = spent_ns >= max(REPEATED_NS, 2 * plan.slices_max_ns)
+    if too_slow or 2 * min(map(len, undisturbed), default=0) < plan.min_cycles:
         return is_enough(slices)  # twice as many would take minutes, or not leave enough
     return is_enough([column[: len(column) // 2] for column in slices])
 
 
-def _is_enough(protocol: Protocol, of_stage: Mapping[str, float], stage: str, most: int | None, slices: Slices) -> bool:
+def _is_enough(plan: TrialPlan, shares: Mapping[str, float], stage: str, most: int | None, slices: Slices) -> bool:
     cycles = min(map(len, slices), default=0)
-    if cycles and max(sum(slice_.ns for slice_ in column) for column in slices) >= protocol.column_max_ns:
+    if cycles and max(sum(slice_.ns for slice_ in column) for column in slices) >= plan.column_max_ns:
         return True  # a quick look at steps of many seconds has one or two of each
-    if cycles < min(protocol.min_cycles, LEAST_CYCLES):
+    if cycles < min(plan.min_cycles, LEAST_CYCLES):
         return False
     has_parts = STAGES[stage].sum_of > 1
-    share = PARTS_SHARE if has_parts else of_stage.get(stage, 0.0)
-    is_over = max(sum(slice_.ns for slice_ in column) for column in slices) >= share * protocol.slices_max_ns
-    if cycles < protocol.min_cycles:
+    share = PARTS_SHARE if has_parts else shares.get(stage, 0.0)
+    is_over = max(sum(slice_.ns for slice_ in column) for column in slices) >= share * plan.slices_max_ns
+    if cycles < plan.min_cycles:
         return STAGES[stage].long and is_over
     return is_over or (most is not None and cycles >= most) or (not has_parts and widest(slices) <= SLICE_PRECISION)
 

@@ -41,7 +41,7 @@ class Native(Variant[bool]):
         if facts.name not in facts.baselines:
             remedy = f"write native/{scenario}_{facts.name}.py as kerasbench docs your-model shows"
             return f"{scenario} has no native baseline for {facts.name}", remedy
-        compiles = "jit" in facts.options and not facts.protocol.agenda.only_predicts
+        compiles = "jit" in facts.options and not facts.plan.agenda.only_predicts
         if compiles or facts.options.get("dtype", "float32") != "float32":
             cause = "a native baseline is compiled as its framework does by default, and computes in float32"
             return cause, "leave out --jit and --dtype with --native"

@@ -32,7 +32,7 @@ class Exports(Variant[str]):
     def refusal(self, value: str, facts: CaseFacts) -> Refusal:
         if facts.device.kind != CPU:
             return "exported models are measured on the CPU alone", "leave out --runtime, or say --device cpu"
-        if not facts.protocol.agenda.only_predicts:
+        if not facts.plan.agenda.only_predicts:
             return "an exported model only predicts", "leave out --runtime"
         if facts.options.get("dtype", PRECISE) != PRECISE or {"jit", "layout"} & facts.options.keys():
             cause = "an exported model computes in float32, as it was written, and is compiled as its runtime does"

@@ -27,7 +27,7 @@ class TfData(Variant[bool]):
     def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
         if facts.name != TENSORFLOW:
             return f"--tf-data on feeds TensorFlow alone, not {facts.name}", "leave out --tf-data for this backend"
-        if facts.protocol.agenda.only_predicts or facts.workload.predicts_only:
+        if facts.plan.agenda.only_predicts or facts.workload.predicts_only:
             return "--tf-data on is about training, and this model only predicts here", "leave out --tf-data"
         return None
 

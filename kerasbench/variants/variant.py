@@ -8,7 +8,7 @@ from kerasbench.backends import Backend
 from kerasbench.protocol.columns import Device, Options, Value
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.runners import Predictor
 from kerasbench.settings import ADDED, COLUMNS, CROSSED, EXPORTED, WHAT, OptionSpec
 
@@ -26,7 +26,7 @@ class CaseFacts(NamedTuple):
     options: Options
     label: str  # of the workload
     workload: WorkloadDescription
-    protocol: Protocol
+    plan: TrialPlan
     baselines: Collection[str]  # backends that have one
     processors: int
     reserved: frozenset[str] = frozenset()  # variables that kerasbench sets or heeds itself

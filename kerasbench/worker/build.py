@@ -121,7 +121,7 @@ def started(kind: type[Trainer], request: TrialRequest, pipe: Pipe) -> Trainer:
 def take_device(request: TrialRequest, pipe: Pipe) -> None:
     backend, device = backends.get(request.backend), request.device
     backend.configure(device)
-    if backend.flush_subnormals and device.platform == CPU and not request.protocol.lasts:
+    if backend.flush_subnormals and device.platform == CPU and not request.plan.keeps_subnormals:
         backend.flush_subnormals()  # a long block shows what a long training is like without
     pipe.peak_device_bytes = lambda: backend.device_bytes(device, peak=True)
     for variant, value in variants.chosen(request.options):
@@ -133,7 +133,7 @@ def built(runner: Trainer, request: TrialRequest, pipe: Pipe) -> Trainer:
     with pipe.phase("scenario"):
         resolved = sources.resolve(request)
         scenario = resolved.scenario
-        if request.protocol.needs_training and not scenario.trains:
+        if request.plan.needs_training and not scenario.trains:
             cause = f"{request.scenario} is not trained, and training steps were to be measured"
             raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again"))
         workload = scenario.workload(request.workload)
@@ -147,7 +147,7 @@ def built(runner: Trainer, request: TrialRequest, pipe: Pipe) -> Trainer:
         if resolved.feed is not None:
             feed = resized(resolved.feed, size)
         elif size == Size():
-            feed = prepare(scenario, workload, request.seed, request.data, whole=request.protocol.agenda.in_full)
+            feed = prepare(scenario, workload, request.seed, request.data, whole=request.plan.agenda.in_full)
         else:
             feed = prepare_sized(scenario, workload, size, request.seed, request.data)
     with pipe.phase("build"), explained(request):

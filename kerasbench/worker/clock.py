@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from enum import Enum, auto
 
-from kerasbench.protocol.measurement import Samples, Slice, Turn
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.measurement import Slice, Turn
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.worker.usage import Meter, Reading
 
 MS = 1_000_000
@@ -56,7 +56,7 @@ def refill_ns(slices: Sequence[Slice]) -> float:
 
 
 class WarmUpClock:
-    """Find K, unless the protocol has it, and warm up in slices of K steps, whole executions.
+    """Find K, unless the plan has it, and warm up in slices of K steps, whole executions.
 
     K doubles until a slice is long enough, twice in a row, or fills an epoch. A reading costs ``sync_ns`` on an idle
     device; on an ``asynchronous`` one it drains a queue, and to refill that is to be a small part of a slice.
@@ -64,17 +64,17 @@ class WarmUpClock:
 
     def __init__(
         self,
-        protocol: Protocol,
+        plan: TrialPlan,
         steps_per_epoch: int | None,
         sync_ns: int,
         asynchronous: bool = False,
         executed: int = 1,
         queued: int = 0,
     ) -> None:
-        self._protocol = protocol
+        self._plan = plan
         self._asynchronous = asynchronous
-        self._target_ns = max(protocol.slice_ns, int(sync_ns / SYNC_SHARE))
-        self._calibrating = protocol.steps_per_slice is None
+        self._target_ns = max(plan.slice_ns, int(sync_ns / SYNC_SHARE))
+        self._calibrating = plan.steps_per_slice is None
         self._long_enough_once = False
         self._next_mark: int | None = None
         self._open: tuple[int, int] | None = None  # the step and the time at which the open slice began
@@ -83,10 +83,10 @@ class WarmUpClock:
         # The last one that it tells of in an epoch. None: epochs are counted, not steps.
         self.last_step = None if steps_per_epoch is None else (steps_per_epoch - 1) // self.execution * self.execution
         executions = max(1, math.ceil(queued / self.execution))  # workers deliver in bursts: a slice holds several
-        self.steps_per_slice = protocol.steps_per_slice or executions * self.execution  # K
+        self.steps_per_slice = plan.steps_per_slice or executions * self.execution  # K
         self.slices: list[Slice] = []
         # Steps that are so slow that those before have warmed it up: nothing is left to do.
-        self.warm = not self._calibrating and protocol.warmup_slices == 0
+        self.warm = not self._calibrating and plan.warmup_slices == 0
 
     @property
     def unit_ns(self) -> float:
@@ -129,7 +129,7 @@ class WarmUpClock:
         target_ns: float = self._target_ns
         if self._asynchronous:
             needed_ns = max(target_ns, refill_ns(self.slices) / SYNC_SHARE)
-            target_ns = min(needed_ns, max(target_ns, LONGEST_SLICES * self._protocol.slice_ns))
+            target_ns = min(needed_ns, max(target_ns, LONGEST_SLICES * self._plan.slice_ns))
         doubled = 2 * self.steps_per_slice
         if ns >= target_ns:
             # Twice at the same size: one hiccup must not fix a K that is far too small.
@@ -143,7 +143,7 @@ class WarmUpClock:
             self._calibrating = False
 
     def correct(self, unit_ns: float) -> None:
-        if self._protocol.steps_per_slice is not None:
+        if self._plan.steps_per_slice is not None:
             return
         while self.steps_per_slice * unit_ns < TOO_SHORT * self._target_ns and self._has_room(2 * self.steps_per_slice):
             self.steps_per_slice *= 2
@@ -153,18 +153,18 @@ class WarmUpClock:
 
     def _judge_warmth(self) -> None:
         done, spent_ns = len(self._warming), sum(slice_.ns for slice_ in self.slices)
-        if self._protocol.warmup_slices is not None:
-            self.warm = done >= self._protocol.warmup_slices
+        if self._plan.warmup_slices is not None:
+            self.warm = done >= self._plan.warmup_slices
             return
-        too_long = done >= WARMUP_MAX_SLICES or spent_ns >= self._protocol.warmup_max_ns
+        too_long = done >= WARMUP_MAX_SLICES or spent_ns >= self._plan.warmup_max_ns
         is_slow = done >= SLOW_SLICES and min(self._warming[-SLOW_SLICES:]) >= UNHURRIED_NS
-        is_enough = spent_ns >= self._protocol.warmup_min_ns and (is_slow or is_steady(self._warming))
+        is_enough = spent_ns >= self._plan.warmup_min_ns and (is_slow or is_steady(self._warming))
         self.warm = is_enough or (done >= 1 and too_long)
 
 
 @dataclass(frozen=True)
 class Pace:
-    protocol: Protocol
+    plan: TrialPlan
     synchronize: Callable[[], None]
     settle_ns: int
     meter: Meter = field(default_factory=Meter)
@@ -189,13 +189,10 @@ def granted(turns: int, turn: Turn = FIRST) -> Ask:
     return lambda measured: next(left, None)
 
 
-def measure_slices(ask: Ask, measure: Callable[[Turn], Slice]) -> Samples:
-    slices: list[Slice] = []
+def measure_slices(ask: Ask, measure: Callable[[Turn], Slice]) -> None:
     turn = ask(None)
     while turn is not None:
-        slices.append(measure(turn))
-        turn = ask(slices[-1])
-    return Samples.of(slices)
+        turn = ask(measure(turn))
 
 
 class State(Enum):

@@ -1,22 +1,30 @@
 """What a step is made of: fed from arrays or a stream, from a batch that lies ready on the device, and by itself."""
 
 import dataclasses
+from dataclasses import dataclass
 
-from kerasbench.protocol.measurement import Parts, Samples, Slice, Turn
+from kerasbench.protocol.measurement import Samples, Slice, Turn
+from kerasbench.protocol.stages import PARTS_OF_STEP
 from kerasbench.runners.feed import Fed
 from kerasbench.runners.trainer import Trainer
 from kerasbench.worker.clock import Ask, Pace, SliceClock, WarmUpClock, granted, measure_slices
 from kerasbench.worker.train import ENDLESS, StepWindow
 
 
+@dataclass(frozen=True)
+class Parts:
+    samples: dict[str, Samples]  # by PARTS_OF_STEP
+    peak_flops: float
+
+
 def measure_parts(runner: Trainer, pace: Pace, ask: Ask) -> Parts | None:
     """Measure a slice of the pace's steps in each way in each turn: a machine which drifts hits them alike."""
-    steps, feed = pace.protocol.steps_per_slice or 1, runner.feed
+    steps, feed = pace.plan.steps_per_slice or 1, runner.feed
     full_steps = len(feed.train) // feed.batch
     fed: Fed = feed.train[: full_steps * feed.batch]
     if feed.stream is not None:  # beside the first of its batches from memory: what it takes longer, a step waits for
         fed, full_steps, pace = feed.stream, feed.workload.steps, dataclasses.replace(pace, queued=feed.queue)
-    warmed = dataclasses.replace(pace.protocol, warmup_slices=1)
+    warmed = dataclasses.replace(pace.plan, warmup_slices=1)
     batch = runner.place(feed.stepped(feed.first_batch))
     bare = runner.bare_steps(batch)
     if bare is None:
@@ -41,7 +49,7 @@ def measure_parts(runner: Trainer, pace: Pace, ask: Ask) -> Parts | None:
         lambda turn: of_fit(runner.backend.ready(batch, full_steps), turn),
         by_itself,
     )
-    arrays, ready, alone = slices = (list[Slice](), list[Slice](), list[Slice]())
+    slices = (list[Slice](), list[Slice](), list[Slice]())
 
     def measure(turn: Turn) -> Slice:
         for place in range(len(ways)):
@@ -52,7 +60,7 @@ def measure_parts(runner: Trainer, pace: Pace, ask: Ask) -> Parts | None:
     with bare() as run:
         run(1)  # traced and compiled before it is timed
     measure_slices(ask, measure)
-    return Parts(Samples.of(arrays), Samples.of(ready), Samples.of(alone), runner.peak_flops())
+    return Parts(dict(zip(PARTS_OF_STEP, map(Samples.of, slices), strict=True)), runner.peak_flops())
 
 
 def _sum(slices: list[Slice], turn: Turn) -> Slice:

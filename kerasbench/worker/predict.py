@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from kerasbench.protocol.measurement import Generation, Latency, Samples, Slice, Throughput, Turn, kept_calls
+from kerasbench.protocol.measurement import Calls, Passes, Slice, Texts, Turn, kept_calls
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.stages import COMPILED_CALL, ON_BATCH, OWN, PREDICT_CALL
 from kerasbench.runners import Call, Predictor
@@ -45,7 +45,7 @@ def pilot(runner: Predictor) -> Callable[[], int]:
     return again
 
 
-def time_batches(runner: Predictor, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS) -> Latency:
+def time_batches(runner: Predictor, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS) -> Calls:
     batch = min(batch, len(runner.feed.train))
     others = partial(_others, runner.feed, batch)
     way = Way(ON_BATCH, runner.predict_on_batch, _rotated(runner.feed, batch), others, batch)
@@ -81,19 +81,19 @@ def first_call(way: str, runner: Predictor, batch: int) -> Way | None:
     return Way(way, call, inputs, lambda number: place(_others(runner.feed, batch, number)), batch, first_ns)
 
 
-def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Latency:
+def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Calls:
     call, rotated = way.call, itertools.cycle(way.inputs)
-    calls = Calls(lambda: call(next(rotated)), pace)
-    calls.warm_up(warmup_calls, pace.protocol.predict_warmup_ns)
-    slices = measure_slices(ask, calls.slice)
-    require_no_memory(way, calls)
-    return Latency(way.batch, calls.durations_ns, slices, way.name, way.first_ns)
+    timer = CallTimer(lambda: call(next(rotated)), pace)
+    timer.warm_up(warmup_calls, pace.plan.predict_warmup_ns)
+    measure_slices(ask, timer.slice)
+    require_no_memory(way, timer)
+    return Calls(way.batch, timer.durations_ns, way.first_ns)
 
 
-def require_no_memory(way: Way, calls: "Calls") -> None:
+def require_no_memory(way: Way, timer: "CallTimer") -> None:
     """Raise TrialFailure (invalid) where inputs that were never predicted take longer than those in rotation."""
     quickest_ns: dict[bool, float] = {False: math.inf, True: math.inf}
-    pairs = max(1, min(FRESH_CALLS, FRESH_NS // max(1, int(calls.typical_ns))))
+    pairs = max(1, min(FRESH_CALLS, FRESH_NS // max(1, int(timer.typical_ns))))
     for number in range(1, MOST_FRESH_CALLS + 1):
         in_rotation = way.inputs[number % len(way.inputs)]
         for is_fresh, x in (False, in_rotation), (True, way.others(number)):
@@ -128,7 +128,7 @@ def _rotated(feed: Feed, batch: int) -> list[Any]:
 Grow = Callable[[Sequence[int]], tuple[Any, list[int]]]  # tokens, and when there were as many as each count says
 
 
-def time_texts(way: str, runner: Predictor, pace: Pace, ask: Ask) -> Generation | None:
+def time_texts(way: str, runner: Predictor, pace: Pace, ask: Ask) -> Texts | None:
     """None: the column has no such way. ScenarioError: samples are no token ids, outputs no logits or no tokens."""
     feed, most = runner.feed, runner.new_tokens
     batch = min(feed.predict_batch, len(feed.train))
@@ -142,7 +142,7 @@ def time_texts(way: str, runner: Predictor, pace: Pace, ask: Ask) -> Generation 
         counts = list(range(1, most + 1))
     if grow is None:
         return None
-    return _time_growth(way, batch, grow, counts, pace, ask)
+    return _time_growth(way == OWN, batch, grow, counts, pace, ask)
 
 
 def _by_calls(call: Call, runner: Predictor, x: Any) -> Grow:
@@ -186,8 +186,8 @@ def _by_its_own(generate: Callable[[Any, int], Any], to_numpy: Call, x: Any, bat
     return grow
 
 
-def _time_growth(way: str, batch: int, grow: Grow, counts: list[int], pace: Pace, ask: Ask) -> Generation:
-    run_tokens = sum(counts) if way == OWN else counts[-1]  # of a text
+def _time_growth(by_its_own: bool, batch: int, grow: Grow, counts: list[int], pace: Pace, ask: Ask) -> Texts:
+    run_tokens = sum(counts) if by_its_own else counts[-1]  # of a text
     tokens, _ = grow(counts)  # may compile
     began_ns = time.perf_counter_ns()
     _, (first_ns, *_) = grow(counts)
@@ -200,17 +200,17 @@ def _time_growth(way: str, batch: int, grow: Grow, counts: list[int], pace: Pace
         for _ in range(pace.discarded(first_ns)):
             grow(counts[:1])
         began = pace.meter.read()
-        runs = [grow(counts)[1] for _ in range(math.ceil(pace.protocol.slice_ns / typical_ns))]
+        runs = [grow(counts)[1] for _ in range(math.ceil(pace.plan.slice_ns / typical_ns))]
         measured = pace.meter.read().since(began, len(runs) * run_tokens, turn)
         times_ns.append([round(statistics.median(times)) for times in zip(*runs, strict=True)])
         typical_ns = measured.ns / len(runs)
         return pace.meter.with_card(measured)
 
-    slices = measure_slices(ask, measure)
-    return Generation(way, batch, counts, times_ns, tokens[:TEXTS_KEPT].tolist(), slices)
+    measure_slices(ask, measure)
+    return Texts(batch, counts, times_ns, tokens[:TEXTS_KEPT].tolist())
 
 
-def time_passes(runner: Predictor, pace: Pace, ask: Ask, most_batches: int | None = None) -> Throughput:
+def time_passes(runner: Predictor, pace: Pace, ask: Ask, most_batches: int | None = None) -> Passes:
     """Time `predict` over test samples, or else training samples: at most POOL_BYTES of them or of outputs."""
     feed, batch = runner.feed, runner.feed.predict_batch
     predict = runner.predictor(batch)
@@ -221,20 +221,20 @@ def time_passes(runner: Predictor, pace: Pace, ask: Ask, most_batches: int | Non
     wanted = feed.workload.test or len(feed.evaluated)
     batches = max(1, POOL_BYTES // row_bytes // batch)
     samples = min(wanted, min(batches, most_batches or batches) * batch)
-    calls = Calls(partial(predict, feed.inputs(source.repeated(samples))), pace, least=1)
-    calls.warm_up(2)  # the first compiles
-    slices = measure_slices(ask, calls.slice)
-    return Throughput(samples, batch, calls.durations_ns, slices)
+    timer = CallTimer(partial(predict, feed.inputs(source.repeated(samples))), pace, least=1)
+    timer.warm_up(2)  # the first compiles
+    measure_slices(ask, timer.slice)
+    return Passes(samples, batch, timer.durations_ns)
 
 
-def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> Samples:
-    calls = Calls(build, pace, least=1)
-    calls.warm_up(2)
-    return measure_slices(ask, calls.slice)
+def time_builds(build: Callable[[], object], pace: Pace, ask: Ask) -> None:
+    timer = CallTimer(build, pace, least=1)
+    timer.warm_up(2)
+    measure_slices(ask, timer.slice)
 
 
 @dataclass
-class Calls:
+class CallTimer:
     call: Callable[[], object]
     pace: Pace
     least: int = 2  # calls that a slice discards at least, where they are quick
@@ -254,10 +254,10 @@ class Calls:
         for _ in range(self.pace.discarded(self.typical_ns, self.least)):
             self._time()
         began = self.pace.meter.read()
-        calls_ns = [self._time() for _ in range(math.ceil(self.pace.protocol.slice_ns / self.typical_ns))]
+        calls_ns = [self._time() for _ in range(math.ceil(self.pace.plan.slice_ns / self.typical_ns))]
         measured = self.pace.meter.with_card(self.pace.meter.read().since(began, len(calls_ns), turn))
         measured = dataclasses.replace(measured, ns=sum(calls_ns))  # without what lies between the calls
-        if not self.pace.protocol.lasts or not self.durations_ns:  # calls of minutes would be a leak of our own
+        if not self.pace.plan.fixed_time or not self.durations_ns:  # calls of minutes would be a leak of our own
             self.durations_ns += [calls_ns[index] for index in kept_calls(len(calls_ns))]
         self.typical_ns = measured.unit_ns
         return measured

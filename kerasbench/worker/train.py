@@ -10,9 +10,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from kerasbench.protocol.measurement import Batch, Learning, Published, Samples
+from kerasbench.protocol.measurement import Batch, Learning, Published
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.protocol.requests import Protocol, Sizes, counts_epochs
+from kerasbench.protocol.requests import Sizes, TrialPlan, counts_epochs
 from kerasbench.runners import Hooks, Logs
 from kerasbench.runners.feed import Fed, Rows
 from kerasbench.runners.inputs import describe, is_nested, mapped
@@ -186,12 +186,10 @@ def single_step(runner: Trainer, index: int) -> Step:
 Sized = Callable[[Callable[[], int]], Sizes]  # has one unit measured, which returns its ns; returns the row's sizes
 
 
-def learn(
-    runner: Trainer, first_loss: float, sized: Sized, brief: bool = False
-) -> tuple[Learning | None, list[Step], Sizes]:
+def learn(runner: Trainer, first_loss: float, sized: Sized, brief: bool = False) -> tuple[Learning | None, list[Step]]:
     """Train as many steps as all columns do, in the given order, and evaluate, to compare what backends learned.
 
-    Return also the steps after the first, by which parity is judged, and their sizes; ``brief``: train these alone, and
+    Return also the steps after the first, by which parity is judged; ``brief``: train these alone, and
     the first batch once more, whose loss tells the same as an evaluation where a step draws nothing at random. None: a
     step takes so long that this is left out, too.
     """
@@ -210,11 +208,11 @@ def learn(
         train()
     trained = sizes.parity_steps
     if brief and sizes.left_out:
-        return None, following, sizes
+        return None, following
     if brief:
         after = _evaluate(runner, feed.first_batch) if evaluates else single_step(runner, 0).loss
         trained += not evaluates
-        return Learning(trained, first_loss, before, after, loss=after, accuracy=None), following, sizes
+        return Learning(trained, first_loss, before, after, loss=after, accuracy=None), following
     within_bytes = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
     more = 1 + min(sizes.learn_steps - 1, within_bytes) - trained
     if more > 0:
@@ -223,7 +221,7 @@ def learn(
         _last_loss(runner.fit(feed.train[: in_one_epoch * feed.batch], epochs=epochs, shuffle=False))
         trained += epochs * in_one_epoch
     seen = feed.evaluated[: sizes.evaluated_batches * feed.batch]
-    return _judge_learning(runner, seen, trained, first_loss, before), following, sizes
+    return _judge_learning(runner, seen, trained, first_loss, before), following
 
 
 def run_published(runner: Trainer) -> tuple[Published, Learning, Batch]:
@@ -259,7 +257,7 @@ def measure_steps(runner: Trainer, pace: Pace, ask: Ask) -> SliceClock:
             _evaluate(runner, feed.validation)  # compiles what the end of an epoch would, between slices
         full_steps = len(rows) // feed.batch
         rows = rows[: full_steps * feed.batch]
-    clock, history = _measure(runner, rows, pace, ask, pace.protocol, full_steps)
+    clock, history = _measure(runner, rows, pace, ask, pace.plan, full_steps)
     _last_loss(history)
     return clock
 
@@ -270,17 +268,17 @@ def _measure_stream(runner: Trainer, pace: Pace, ask: Ask) -> SliceClock:
     assert feed.stream is not None
     steps = None if counts_epochs(feed.workload.steps) else feed.workload.steps
     pace = dataclasses.replace(pace, queued=feed.queue if steps is not None else 0)
-    clock, history = _measure(runner, feed.stream, pace, ask, pace.protocol, steps)
+    clock, history = _measure(runner, feed.stream, pace, ask, pace.plan, steps)
     _last_loss(history)
     return clock
 
 
-def measure_epochs(runner: Trainer, pace: Pace, ask: Ask) -> Samples:
+def measure_epochs(runner: Trainer, pace: Pace, ask: Ask) -> SliceClock:
     """As published but short. How many make a slice is found out first; the very first may compile, and is left out."""
-    calibrating = dataclasses.replace(pace.protocol, steps_per_slice=None, warmup_slices=0)
+    calibrating = dataclasses.replace(pace.plan, steps_per_slice=None, warmup_slices=0)
     rows = runner.feed.train[: short_rows(runner.feed.workload, runner.feed.batch)]
     clock, _ = _measure(runner, rows, pace, ask, calibrating, None, least=1)
-    return Samples.of(clock.slices)
+    return clock
 
 
 def short_rows(workload: Workload, batch: int) -> int:
@@ -289,7 +287,7 @@ def short_rows(workload: Workload, batch: int) -> int:
 
 
 def _measure(
-    runner: Trainer, rows: Fed, pace: Pace, ask: Ask, warms: Protocol, full_steps: int | None, least: int = LEAST_STEPS
+    runner: Trainer, rows: Fed, pace: Pace, ask: Ask, warms: TrialPlan, full_steps: int | None, least: int = LEAST_STEPS
 ) -> tuple[SliceClock, Logs]:
     """Measure slices of steps, of which an epoch has so many; None: of whole epochs."""
     sync_ns = measure_sync_ns(pace.synchronize)

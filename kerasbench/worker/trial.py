@@ -1,21 +1,21 @@
-"""One trial: ``begin`` makes the model; then come the phases that ``phases_of`` chooses, in the order given there."""
+"""One trial: ``run_trial`` makes the model; ``measured`` takes its first steps and then the stages of its plan."""
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Literal, NoReturn
+from typing import NoReturn
 
 from kerasbench import backends, private, sources, variants
 from kerasbench.protocol import measurement, stages
 from kerasbench.protocol.columns import GPU
-from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Training, Turn, Usage
+from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Turn, Usage
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Message, TrialFailure
-from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest, counts_epochs
+from kerasbench.protocol.requests import Sizes, TrialPlan, TrialRequest, counts_epochs
+from kerasbench.protocol.stages import PARTS, STAGES, TRAIN
 from kerasbench.runners import Predictor
 from kerasbench.runners.failure import leave_devices_to, own_step, refuse_other_frameworks
-from kerasbench.runners.feed import Feed
 from kerasbench.runners.inputs import describe
 from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
 from kerasbench.runners.trainer import Trainer
@@ -23,10 +23,10 @@ from kerasbench.runtimes import Runtime
 from kerasbench.worker import checks, predict, train
 from kerasbench.worker.build import built, explained, started, untrained
 from kerasbench.worker.caches import CacheReads
-from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, UNHURRIED_NS, Ask, Pace, SliceClock
+from kerasbench.worker.clock import SETTLE_GPU_NS, SETTLE_NS, UNHURRIED_NS, Ask, Pace
 from kerasbench.worker.exported import loaded
 from kerasbench.worker.movement import MovementMeter
-from kerasbench.worker.parts import measure_parts
+from kerasbench.worker.parts import Parts, measure_parts
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.usage import Meter, card_share_reader, counters_reader, peak_rss_bytes
 
@@ -34,77 +34,44 @@ SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills
 
 
 @dataclass
-class Bench:
-    """What the phases work with, once the model is built, and what they have found so far."""
+class TrialContext:
+    """What the stages of a trial work with, once the model is built."""
 
     request: TrialRequest
     pipe: Pipe
     runner: Predictor
     meter: Meter
     cache: CacheReads = field(default_factory=lambda: CacheReads("", ()))
-    made: int = 0  # programs, by a compiler during slices
-
-    # Found so far, most of it by the names of ``Measurement`` and ``Training``.
-    first_step_ns: int | None = None
-    sizes: Sizes | None = None  # None: after published epochs
-    batch: Batch = field(init=False)
-    recurrent: dict[str, str] = field(default_factory=dict)  # by kind of layer, what computes it
-    learning: measurement.Learning | None = None  # None: the model is not trained, or too slow for a quick look at it
-    again_ns: list[int] = field(default_factory=list)
-    step_ns: int | None = None  # the quickest of these, without its fit
-    parity: Parity | None = None
-    published: measurement.Published | None = None
-    steps: SliceClock | None = None  # None: the model is not trained
-    epochs: Samples = field(default_factory=lambda: Samples([], []))
-    epoch_steps: int = 0
-    epoch_ends: measurement.EpochEnds | None = None
-    shuffle_ns: int | None = None
-    prediction: list[measurement.Latency] = field(default_factory=list)
-    throughput: measurement.Throughput | None = None
-    generations: list[measurement.Generation] = field(default_factory=list)
-    proof: measurement.Proof = field(init=False)
-    resolved: measurement.Resolved = field(init=False)
-    peak_rss_bytes: int = field(init=False)
-    peak_device_bytes: int | None = None
-    fallbacks: dict[str, int] = field(default_factory=dict)
-    parts: measurement.Parts | None = None
-    compiler: measurement.Compiler | None = None
-    builds: Samples | None = None
-    vanishing: float | None = None
     exported: measurement.Exported | None = None
-    movement: measurement.Movement | None = None
-    moves: MovementMeter | None = None  # None: an earlier trial of this case has told how far its weights move
+    sizes: Sizes | None = None  # None: not told yet, or after published epochs
+    programs: int = 0  # made by a compiler during slices
+    slices: dict[str, list[Slice]] = field(default_factory=dict)  # by stage, those that the parent has
 
-    def _programs(self) -> int:
-        compiler = self.runner.compiler()
-        return compiler.made if compiler else 0
+    def __post_init__(self) -> None:
+        self.sizes = self.plan.sizes
 
     @property
-    def trains(self) -> bool:
-        return isinstance(self.runner, Trainer) and self.runner.scenario.trains
+    def plan(self) -> TrialPlan:
+        return self.request.plan
 
     @property
     def trainer(self) -> Trainer:
-        assert isinstance(self.runner, Trainer), "what only predicts is measured by other phases"
+        assert isinstance(self.runner, Trainer), "what only predicts is measured by other stages"
         return self.runner
 
     @property
     def pace(self) -> Pace:
         on_gpu = self.request.device.kind == GPU
         settle_ns = SETTLE_GPU_NS if on_gpu else SETTLE_NS
-        return Pace(self.request.protocol, self.runner.wait, settle_ns, self.meter, on_gpu)
+        return Pace(self.plan, self.runner.wait, settle_ns, self.meter, on_gpu)
 
-    def leaves_out(self, stage: str) -> bool:
-        by_size = self.sizes is not None and stage in self.sizes.left_out
-        return by_size or self.request.protocol.leaves_out(stage, self.trains)
+    def measures(self, stage: str) -> bool:
+        """Whether a stage is still to be measured: the row's first steps may have shown that it takes too long.
 
-    def batches(self, names: Sequence[str]) -> Iterator[tuple[str, int]]:
-        """Yield those of these stages that are to be measured, and how many samples a prediction takes there."""
-        batch = self.runner.feed.predict_batch
-        for stage in names:
-            facts = stages.STAGES[stage]
-            if not self.leaves_out(stage) and self.request.protocol.agenda.predicts_in(facts, batch):
-                yield stage, batch if facts.batched else 1
+        The parent has not seen the model that a script gives to `fit`; this process knows whether it predicts.
+        """
+        can_be = self.runner.predicts or stage not in stages.PREDICTIONS
+        return can_be and stage in self.plan.stages and not (self.sizes and stage in self.sizes.left_out)
 
     @contextmanager
     def phase(self, name: str) -> Iterator[None]:
@@ -115,30 +82,62 @@ class Bench:
             yield
 
     def ask(self, stage: str) -> Ask:
-        def ask(measured: Slice | None) -> Turn | None:
-            if measured is None:
-                self.made -= self._programs()
-            turn = self.pipe.ask(Message(ready=stage) if measured is None else Message(slice=measured))
+        """Return what reports a slice of a stage to the parent, and waits for its next turn."""
+
+        def ask(slice_: Slice | None) -> Turn | None:
+            if slice_ is None:
+                self.programs -= self._programs_so_far()
+            else:
+                self.slices.setdefault(stage, []).append(slice_)
+            turn = self.pipe.ask(Message(ready=stage) if slice_ is None else Message(slice=slice_))
             if isinstance(turn, Sizes):  # it is not worth more
                 self.sizes, turn = turn, None
             if turn is None:
-                self.made += self._programs()
+                self.programs += self._programs_so_far()
                 return None
             self.meter.look_for_helpers()  # each time: Keras makes a new pool for a feed in each epoch
             if turn.lead_ns:
-                self.made += self._programs()
+                self.programs += self._programs_so_far()
                 self.runner.keep_busy(turn.lead_ns)
-                self.made -= self._programs()  # its own product is a program, too
+                self.programs -= self._programs_so_far()  # its own product is a program, too
             return turn
 
         return ask
 
-    def sized(self, measure: Callable[[], int]) -> Sizes:
+    def find_sizes(self, measure: Callable[[], int]) -> Sizes:
         """In a row's first block have steps measured, by which the parent finds them; ``measure`` returns ns."""
         sizes = self.sizes or self.pipe.ask(Message(ready=stages.PILOT))
         while not isinstance(sizes, Sizes):
             sizes = self.pipe.ask(Message(slice=Slice(1, measure())))
+        self.sizes = sizes
         return sizes
+
+    def _programs_so_far(self) -> int:
+        compiler = self.runner.compiler()
+        return compiler.made if compiler else 0
+
+
+@dataclass(frozen=True)
+class Start:
+    """What comes before all stages: the first step or prediction, and what follows from it."""
+
+    batch: Batch
+    first_step_ns: int | None = None
+    again_ns: list[int] = field(default_factory=list)  # the same call, right after it
+    step_ns: int | None = None  # the quickest of these, without its fit
+    learning: measurement.Learning | None = None  # None: not trained, or too slow for a quick look at it
+    parity: Parity | None = None
+    published: measurement.Published | None = None
+    recurrent: Mapping[str, str] = field(default_factory=dict)  # by kind of layer, what computes it
+    moves: MovementMeter | None = None  # None: an earlier trial of this case has told how far its weights move
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The facts of a stage of training steps."""
+
+    training: measurement.Training
+    movement: measurement.Movement | None
 
 
 Respond = Callable[[Callable[[], Message]], NoReturn]  # sends what a function returns, or raises, and ends the process
@@ -151,18 +150,18 @@ def run_trial(request: TrialRequest, pipe: Pipe, respond: Respond) -> Message:
     """
     for variant, value in variants.chosen(request.options):
         variant.before_import(value)
-    lasts, on_device = request.protocol.lasts, None
-    if lasts and request.device.kind == GPU:
+    reads_memory, on_device = request.plan.reads_memory, None
+    if reads_memory and request.device.kind == GPU:
         on_device = partial(backends.get(request.backend).device_bytes, request.device, peak=False)
     card = card_share_reader(request.card, request.neighbours)
-    meter = Meter(counters_reader(), card=card, on_device=on_device, lasts=lasts)
+    meter = Meter(counters_reader(), card=card, on_device=on_device, reads_memory=reads_memory)
     cache = CacheReads(request.caches, backends.get(request.backend).CACHED)
     kind, source = variants.runner(request.options), sources.of_request(request)
     if issubclass(kind, Runtime):
         refuse_other_frameworks(request.backend)
         runtime = loaded(kind, request, pipe)
-        bench = Bench(request, pipe, runtime, meter, cache, sizes=request.protocol.sizes, exported=runtime.exported)
-        return Message(measurement=measured(bench))
+        context = TrialContext(request, pipe, runtime, meter, cache, runtime.exported)
+        return Message(measurement=measured(context))
     if source.imports_frameworks:
         leave_devices_to(request.backend)
     else:
@@ -172,272 +171,310 @@ def run_trial(request: TrialRequest, pipe: Pipe, respond: Respond) -> Message:
 
     def measure() -> Message:
         built(runner, request, pipe)
-        return Message(measurement=measured(Bench(request, pipe, runner, meter, cache, sizes=request.protocol.sizes)))
+        return Message(measurement=measured(TrialContext(request, pipe, runner, meter, cache)))
 
     return source.enter(request, pipe.phase, measure, respond)
 
 
-def measured(trial: Bench) -> Measurement:
-    for phase in phases_of(trial.request.protocol, trial.runner.feed, trial.trains, trial.runner.predicts):
-        phase(trial)
-    return measurement_of(trial)
-
-
-def first_prediction(trial: Bench) -> None:
-    """Note what a model that is not trained is given, what it predicts, and how long that takes."""
-    with trial.pipe.phase(FIRST_PREDICTION):
-        trial.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
-        if not trial.runner.feed.draws and trial.exported is None:  # which was held against Keras' as it was loaded
-            outputs = checks.sample_outputs(trial.trainer)
-            trial.parity = Parity([], [], outputs) if outputs else None
-        trial.sizes = trial.sized(predict.pilot(trial.runner))
-
-
-def first_steps(trial: Bench) -> None:
-    """Train one step, and as many as the row's sizes say: the case's first trial tells what they teach and compute."""
-    runner, protocol = trial.trainer, trial.request.protocol
-    if protocol.steps_per_slice is None:
-        trial.moves = MovementMeter(runner)
-    with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as trial.recurrent:
-        trial.first_step_ns, first_loss, trial.batch = train.first_step(runner)
-    if protocol.steps_per_slice is not None:  # found by an earlier trial of this case, whose losses were compared
-        if protocol.repeats and protocol.sizes:
-            with trial.phase("learn"):
-                steps = range(1, protocol.sizes.parity_steps)
-                trial.again_ns = [train.single_step(runner, index).fit_ns for index in steps]
-        return
-    is_random = runner.scenario.dataset(runner.feed.workload).random
-    brief = protocol.agenda.sized or is_random or not protocol.repeats or runner.feed.is_of_script
-    with trial.phase("learn"):
-        trial.learning, following, trial.sizes = train.learn(runner, first_loss, trial.sized, brief)
-        if trial.moves:
-            trial.moves.begin_slices()
-    trial.batch = dataclasses.replace(trial.batch, digest=runner.feed.digest)
-    trial.again_ns = [step.fit_ns for step in following]
-    trial.step_ns = min(step.ns for step in following)
-    losses = [first_loss, *(step.loss for step in following)]
-    # Keras shows 0 where a step of the model's own has not updated its tracker of the loss.
-    hides_losses = not any(losses) and "train_step" in runner.overrides
-    if not runner.feed.draws and not hides_losses and not random_layers(runner.layers):
-        trial.parity = Parity(losses, [], sensitive=sensitive_layers(runner.layers))
-
-
-def published_epochs(trial: Bench) -> None:
-    with trial.phase("published"), recurrent_code(trial.trainer.layers) as trial.recurrent:
-        trial.published, trial.learning, trial.batch = train.run_published(trial.trainer)
-
-
-def steps(trial: Bench) -> None:
-    """Measure slices of steps, or of whole epochs where these are too short."""
-    runner = trial.trainer
-    with trial.pipe.phase("train"):
-        pace = trial.pace
-        is_slow = trial.step_ns is not None and trial.step_ns >= SLOW_TIMES * pace.protocol.slice_ns
-        # Nothing is left to calibrate, unless the step was slow because it waited for a feed's workers.
-        if trial.step_ns is not None and is_slow and not runner.queued_batches:
-            units = 1 if counts_epochs(runner.feed.workload.steps) else runner.steps_per_execution
-            slow = dataclasses.replace(pace.protocol, steps_per_slice=units)
-            if trial.step_ns >= max(slow.warmup_max_ns, UNHURRIED_NS):
-                slow = dataclasses.replace(slow, warmup_slices=0)  # its first steps have warmed it up
-            pace = dataclasses.replace(pace, protocol=slow)
-        done = trial.meter.done
-        trial.steps = train.measure_steps(runner, pace, trial.ask(stages.TRAIN))
-        steps, by_epoch = trial.meter.done - done, counts_epochs(runner.feed.workload.steps)
-        if by_epoch:
-            steps *= runner.feed.workload.steps
-        else:
-            ends_ns = trial.steps.epoch_ends_ns
-            trial.epoch_ends = measurement.EpochEnds(len(ends_ns), sum(ends_ns), steps)
-        if trial.moves:
-            trial.movement = trial.moves.movement(steps)
-
-
-def short_epochs(trial: Bench) -> None:
-    """Measure slices of short epochs, which tell what an epoch costs once."""
-    if trial.leaves_out(stages.EPOCH):
-        return
-    workload = trial.runner.feed.workload
-    with trial.pipe.phase("epoch"):
-        epochs = train.measure_epochs(trial.trainer, trial.pace, trial.ask(stages.EPOCH))
-        # A published epoch takes longer than a short one to draw the order of its rows. So these slices are longer in
-        # the file than the parent saw them while it decided how many there are.
-        few = train.short_rows(workload, workload.batch_size)
-        trial.shuffle_ns = more_ns = trial.trainer.shuffle_ns(workload.train, few, workload.batch_size)
-        with_order_ns = [ns + count * (more_ns or 0) for ns, count in zip(epochs.ns, epochs.count, strict=True)]
-        trial.epochs = dataclasses.replace(epochs, ns=with_order_ns)
-    trial.epoch_steps = train.SHORT_EPOCH_STEPS
-
-
-def predictions(trial: Bench) -> None:
-    """Measure slices of single predictions, of predictions of a batch, and of passes over the test samples."""
-    runner, pace, sizes = trial.runner, trial.pace, trial.sizes
-    calls = sizes.warmup_calls if sizes else predict.ROTATED_INPUTS
-    with trial.pipe.phase("predict"):
-        on_batch = (stages.ONE, stages.BATCH)
-        for stage, batch in trial.batches(on_batch if runner.takes_batches() else ()):
-            trial.prediction.append(predict.time_batches(runner, batch, pace, trial.ask(stage), calls))
-        if not (trial.leaves_out(stages.ALL) or trial.request.protocol.agenda.sized):
-            most_batches = sizes.pass_batches if sizes else None
-            trial.throughput = predict.time_passes(runner, pace, trial.ask(stages.ALL), most_batches)
-
-
-def calls(trial: Bench) -> None:
-    sizes = trial.sizes
-    assert sizes is not None  # the first prediction has found them
-    for stage, batch in trial.batches(
-        [stage for stage in stages.CALLS if stage in trial.request.protocol.agenda.shares]
-    ):
-        with trial.pipe.phase(FIRST_CALL):
-            called = predict.first_call(stages.STAGES[stage].way, trial.runner, batch)
-        if called is not None:
-            with trial.pipe.phase("calls"):
-                latency = predict.time_way(called, trial.pace, trial.ask(stage), sizes.warmup_calls)
-            trial.prediction.append(latency)
-
-
-def builds(trial: Bench) -> None:
-    trial.batch = Batch(describe(trial.runner.feed.first_batch.x), "")
-    with trial.pipe.phase("builds"):
-        protocol = trial.request.protocol
-        build = partial(trial.trainer.build_again, protocol.clears, protocol.fits)
-        trial.builds = predict.time_builds(build, trial.pace, trial.ask(stages.BUILD))
-
-
-def texts(trial: Bench) -> None:
-    """Measure slices in which sequences are continued, where the scenario says that its model generates tokens."""
-    runner = trial.runner
-    if not runner.new_tokens:
-        return
-    with trial.pipe.phase("generate"):
-        for stage in stages.GENERATIONS:
-            way = stages.STAGES[stage].way
-            if (way == stages.OWN) == (runner.generate is not None) and not trial.leaves_out(stage):
-                generation = predict.time_texts(way, runner, trial.pace, trial.ask(stage))
-                trial.generations += [generation] if generation else []
-
-
-def finish(trial: Bench) -> None:
-    """Prove what it ran on and with which configuration; read the peaks of memory."""
-    request, runner = trial.request, trial.runner
-    with trial.pipe.phase("finish"):
-        compiler = runner.compiler()
-        trial.compiler = compiler and dataclasses.replace(compiler, while_measured=trial.made)
-        proof = runner.proof(runner.feed.inputs(runner.feed.train[:1]))
-        trial.proof = dataclasses.replace(proof, cards=checks.visible_cards(request.device))
-        checks.check_device(request.device, trial.proof)
-        recurrent = [f"{kind}: {code}" for kind, code in trial.recurrent.items()]
-        noted = checks.of_process() | {"recurrent": recurrent, "cached": trial.cache.count}
-        trial.resolved = dataclasses.replace(runner.resolved(), **noted)
-        if not request.fills_caches:
-            checks.check_options(request.options, trial.resolved, _usage(trial))
-        trial.peak_rss_bytes = peak_rss_bytes()
-        trial.peak_device_bytes = runner.peak_device_bytes()
-        trial.vanishing = runner.vanishing()  # takes memory, so after its peak is read
-    if trial.trains and request.protocol.agenda.trains:
-        trainer, fallbacks = trial.trainer, trial.trainer.backend.fallbacks
-        trial.fallbacks = fallbacks(lambda: train.first_step(trainer)) if fallbacks else {}
-
-
-def silenced_parity(trial: Bench) -> None:
-    """Where the first model could not be compared; before that what weights of its own predict, untrained."""
-    runner = trial.trainer
-    predicts = trial.request.protocol.outputs or runner.scenario.keeps_weights
-    steps = trial.sizes.silenced_steps if trial.sizes else 0
-    silences = bool(steps) and trial.parity is None and can_be_silenced(runner.layers)
-    if runner.feed.draws or not (predicts or silences):
-        return
-    with trial.pipe.phase("parity"):
-        try:
-            fresh = untrained(runner, trial.request)
-            if fresh is None:
-                return
-            if runner.backend.LOSS_BY_LOGITS and checks.saturates(
-                fresh, trial.sizes.parity_steps if trial.sizes else 1
-            ):
-                trial.parity = trial.parity and dataclasses.replace(trial.parity, losses=[])
-                trial.movement, silences = None, False  # from another loss come other gradients
-            outputs = checks.sample_outputs(fresh) if predicts else []
-            if silences:
-                silenced = silence(fresh.layers)
-                losses = [train.single_step(fresh, index).loss for index in range(steps)]
-                trial.parity = Parity(losses, silenced, sensitive=sensitive_layers(fresh.layers))
-            trial.parity = dataclasses.replace(trial.parity or Parity([], []), outputs=outputs)
-        except Exception as error:  # a second model that does not fit into memory, or cannot be built
-            if isinstance(error, TrialFailure) and error.failure.code is Code.NONFINITE:
-                raise
-            return  # what has been measured stands, and the page says that it was not compared
-
-
-def parts(trial: Bench) -> None:
-    """Measure what a step is made of: last, for its large products belong to no peak."""
-    if trial.leaves_out(stages.PARTS):
-        return
-    assert trial.steps is not None  # they went before
-    protocol = dataclasses.replace(trial.pace.protocol, steps_per_slice=trial.steps.warmup.steps_per_slice)
-    pace = dataclasses.replace(trial.pace, protocol=protocol)
-    with trial.pipe.phase("parts"):
-        trial.parts = measure_parts(trial.trainer, pace, trial.ask(stages.PARTS))
-
-
-Phase = Callable[[Bench], None]
-PHASES: dict[str, tuple[Phase, ...]] = {  # by agenda
-    "steady": (first_steps, steps, short_epochs, predictions, finish, silenced_parity, parts),
-    "published": (published_epochs, steps, short_epochs, predictions, finish),
-    "sweep": (first_steps, steps, finish, silenced_parity),
-    "calls": (first_prediction, predictions, calls, texts, finish),
-    "builds": (builds, finish),
-    "predict_calls": (first_prediction, calls, finish),
-    stages.UNTRAINED.name: (first_prediction, predictions, finish),
-    "sweep_predictions": (first_prediction, predictions, finish),
-}
-
-
-def phases_of(protocol: Protocol, feed: Feed, trains: bool = True, can_predict: bool = True) -> list[Phase]:
-    agenda = protocol.agenda.of(trains)
-    if not agenda.trains:
-        return list(PHASES[agenda.name])
-    by_epoch = counts_epochs(feed.workload.steps)
-    left_out: dict[Phase, bool] = {
-        short_epochs: by_epoch or not protocol.epochs or feed.stream is not None,
-        predictions: not protocol.predicts or not can_predict,
-        silenced_parity: protocol.steps_per_slice is not None,
-        parts: by_epoch or not protocol.parts,
+def measured(trial: TrialContext) -> Measurement:
+    """Return what a trial measured, without those slices that the parent has had in turns."""
+    start = begin(trial)
+    facts = {
+        stage: MEASURE[stage](trial, stage, start)
+        for stage in trial.plan.stages
+        if stage != PARTS and trial.measures(stage)
     }
-    return [phase for phase in PHASES[agenda.name] if not left_out.get(phase)]
-
-
-def measurement_of(trial: Bench) -> Measurement:
+    end = finish(trial, start)
+    parity, movement = start.parity, None
+    if isinstance(steps := facts.get(TRAIN), Steps):
+        movement = steps.movement
+        if trial.plan.steps_per_slice is None and not trial.plan.agenda.in_full:  # not told by an earlier trial
+            parity, same_loss = compare_fresh(trial, parity)
+            movement = movement if same_loss else None  # from another loss come other gradients
+    # Last, for its large products belong to no peak.
+    parts = step_parts(trial, steps) if isinstance(steps, Steps) and trial.measures(PARTS) else None
     workload = trial.runner.feed.workload
-
-    def of(kind: type[Training | Measurement]) -> dict[str, Any]:
-        return {name: value for name, value in vars(trial).items() if name in kind.__dataclass_fields__}
-
-    training = None
-    if (clock := trial.steps) is not None:
-        unit: Literal["step", "epoch"] = "epoch" if counts_epochs(workload.steps) else "step"
-        warmup, slices = Samples.of(clock.warmup.slices), Samples.of(clock.slices)
-        training = Training(
-            unit,
-            steps_per_slice=clock.warmup.steps_per_slice,
-            warmup=warmup,
-            slices=slices,
-            streamed=trial.runner.feed.stream is not None,
-            **of(Training),
-        )
     return Measurement(
-        training=training,
+        samples=parts.samples if parts else {},
+        training=steps.training if isinstance(steps, Steps) else None,
+        published=start.published,
+        batch=start.batch,
+        learning=start.learning,
+        parity=parity,
+        proof=end.proof,
+        resolved=end.resolved,
         parameters=trial.runner.parameters,
         train_samples=workload.train,
         steps_per_epoch=workload.steps,
         full_steps_per_epoch=workload.full_steps,
-        usage=_usage(trial),
+        peak_rss_bytes=end.peak_rss_bytes,
+        peak_device_bytes=end.peak_device_bytes,
+        short_epoch=next((fact for fact in facts.values() if isinstance(fact, measurement.ShortEpoch)), None),
+        calls={stage: fact for stage, fact in facts.items() if isinstance(fact, measurement.Calls)},
+        passes=next((fact for fact in facts.values() if isinstance(fact, measurement.Passes)), None),
+        texts={stage: fact for stage, fact in facts.items() if isinstance(fact, measurement.Texts)},
+        peak_flops=parts.peak_flops if parts else None,
+        fallbacks=end.fallbacks,
+        sizes=trial.sizes,
+        compiler=end.compiler,
+        vanishing=end.vanishing,
+        exported=trial.exported,
+        movement=movement,
         lost=private.lost(),
-        **of(Measurement),
     )
 
 
-def _usage(trial: Bench) -> Usage:
-    calls = [latency.slices for latency in trial.prediction if latency.way == stages.ON_BATCH]
-    calls = calls or [latency.slices for latency in trial.prediction]
-    samples = Samples.of(trial.steps.slices) if trial.steps else trial.builds or calls[-1]
-    return Usage(cpu_ns=sum(ns or 0 for ns in samples.cpu_ns or ()), wall_ns=sum(samples.ns))
+def begin(trial: TrialContext) -> Start:
+    if TRAIN in trial.plan.stages:
+        return published_epochs(trial) if trial.plan.agenda.in_full else first_steps(trial)
+    if not trial.plan.agenda.predicts:
+        return Start(Batch(describe(trial.runner.feed.first_batch.x), ""))
+    return first_prediction(trial)
+
+
+def first_prediction(trial: TrialContext) -> Start:
+    """Note what a model that is not trained is given, what it predicts, and how long that takes."""
+    parity = None
+    with trial.pipe.phase(FIRST_PREDICTION):
+        if not trial.runner.feed.draws and trial.exported is None:  # which was held against Keras' as it was loaded
+            outputs = checks.sample_outputs(trial.trainer)
+            parity = Parity([], [], outputs) if outputs else None
+        trial.find_sizes(predict.pilot(trial.runner))
+    return Start(Batch(describe(trial.runner.feed.first_batch.x), ""), parity=parity)
+
+
+def first_steps(trial: TrialContext) -> Start:
+    """Train one step, and as many as the row's sizes say: the case's first trial tells what they teach and compute."""
+    runner, plan = trial.trainer, trial.plan
+    is_first = plan.steps_per_slice is None  # else an earlier trial of this case was calibrated and compared
+    moves = MovementMeter(runner) if is_first else None
+    with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as recurrent:
+        first_step_ns, first_loss, batch = train.first_step(runner)
+    if not is_first:
+        again_ns: list[int] = []
+        if plan.repeats_first_step and plan.sizes:
+            with trial.phase("learn"):
+                again_ns = [train.single_step(runner, index).fit_ns for index in range(1, plan.sizes.parity_steps)]
+        return Start(batch, first_step_ns, again_ns, recurrent=recurrent)
+    is_random = runner.scenario.dataset(runner.feed.workload).random
+    brief = plan.agenda.sized or is_random or not plan.repeats_first_step or runner.feed.is_of_script
+    with trial.phase("learn"):
+        learning, following = train.learn(runner, first_loss, trial.find_sizes, brief)
+        if moves:
+            moves.begin_slices()
+    return Start(
+        dataclasses.replace(batch, digest=runner.feed.digest),
+        first_step_ns,
+        [step.fit_ns for step in following],
+        min(step.ns for step in following),
+        learning,
+        parity_of(runner, [first_loss, *(step.loss for step in following)]),
+        recurrent=recurrent,
+        moves=moves,
+    )
+
+
+def parity_of(runner: Trainer, losses: list[float]) -> Parity | None:
+    # Keras shows 0 where a step of the model's own has not updated its tracker of the loss.
+    hides_losses = not any(losses) and "train_step" in runner.overrides
+    if runner.feed.draws or hides_losses or random_layers(runner.layers):
+        return None
+    return Parity(losses, [], sensitive=sensitive_layers(runner.layers))
+
+
+def published_epochs(trial: TrialContext) -> Start:
+    with trial.phase("published"), recurrent_code(trial.trainer.layers) as recurrent:
+        published, learning, batch = train.run_published(trial.trainer)
+    return Start(batch, learning=learning, published=published, recurrent=recurrent)
+
+
+Facts = Steps | measurement.ShortEpoch | measurement.Calls | measurement.Passes | measurement.Texts
+
+
+def steps(trial: TrialContext, stage: str, start: Start) -> Steps:
+    """Measure slices of steps, or of whole epochs where these are too short."""
+    runner = trial.trainer
+    by_epoch = counts_epochs(runner.feed.workload.steps)
+    with trial.pipe.phase("train"):
+        pace = unhurried(trial.pace, start.step_ns, 1 if by_epoch else runner.steps_per_execution)
+        # Nothing is left to calibrate, unless the step was slow because it waited for a feed's workers.
+        pace = trial.pace if runner.queued_batches else pace
+        done = trial.meter.done
+        clock = train.measure_steps(runner, pace, trial.ask(stage))
+        count = (trial.meter.done - done) * (runner.feed.workload.steps if by_epoch else 1)
+        movement = start.moves.movement(count) if start.moves else None
+    ends_ns = clock.epoch_ends_ns
+    training = measurement.Training(
+        "epoch" if by_epoch else "step",
+        start.first_step_ns,
+        clock.warmup.steps_per_slice,
+        Samples.of(clock.warmup.slices),
+        start.again_ns,
+        None if by_epoch else measurement.EpochEnds(len(ends_ns), sum(ends_ns), count),
+        runner.feed.stream is not None,
+    )
+    return Steps(training, movement)
+
+
+def unhurried(pace: Pace, step_ns: int | None, units: int) -> Pace:
+    """Return the pace for steps so slow that a slice has as few units as it may; else the same."""
+    if step_ns is None or step_ns < SLOW_TIMES * pace.plan.slice_ns:
+        return pace
+    slow = dataclasses.replace(pace.plan, steps_per_slice=units)
+    if step_ns >= max(slow.warmup_max_ns, UNHURRIED_NS):
+        slow = dataclasses.replace(slow, warmup_slices=0)  # its first steps have warmed it up
+    return dataclasses.replace(pace, plan=slow)
+
+
+def short_epochs(trial: TrialContext, stage: str, start: Start) -> measurement.ShortEpoch:
+    """Measure slices of short epochs, which tell what an epoch costs once."""
+    runner, workload = trial.trainer, trial.runner.feed.workload
+    with trial.pipe.phase("epoch"):
+        few = train.short_rows(workload, workload.batch_size)
+        # A published epoch takes longer than a short one to draw the order of its rows.
+        shuffle_ns = runner.shuffle_ns(workload.train, few, workload.batch_size)
+        train.measure_epochs(runner, trial.pace, lengthen(trial.ask(stage), shuffle_ns or 0))
+    return measurement.ShortEpoch(train.SHORT_EPOCH_STEPS, shuffle_ns)
+
+
+def lengthen(ask: Ask, unit_ns: int) -> Ask:
+    """Report slices as if each of their units had taken longer by so much."""
+
+    def longer(slice_: Slice | None) -> Turn | None:
+        return ask(slice_ and dataclasses.replace(slice_, ns=slice_.ns + slice_.count * unit_ns))
+
+    return longer
+
+
+def batch_predictions(trial: TrialContext, stage: str, start: Start) -> measurement.Calls | None:
+    """Measure slices of ``predict_on_batch``. None: the model takes batches of another size alone."""
+    if not trial.runner.takes_batches():
+        return None
+    warmup_calls = trial.sizes.warmup_calls if trial.sizes else predict.ROTATED_INPUTS
+    with trial.pipe.phase("predict"):
+        return predict.time_batches(trial.runner, batch_of(trial, stage), trial.pace, trial.ask(stage), warmup_calls)
+
+
+def passes(trial: TrialContext, stage: str, start: Start) -> measurement.Passes:
+    with trial.pipe.phase("predict"):
+        most_batches = trial.sizes.pass_batches if trial.sizes else None
+        return predict.time_passes(trial.runner, trial.pace, trial.ask(stage), most_batches)
+
+
+def calls(trial: TrialContext, stage: str, start: Start) -> measurement.Calls | None:
+    """Measure slices of calls in one more way. None: the column has no such way."""
+    assert trial.sizes is not None  # the first prediction has found them
+    with trial.pipe.phase(FIRST_CALL):
+        way = predict.first_call(STAGES[stage].way, trial.runner, batch_of(trial, stage))
+    if way is None:
+        return None
+    with trial.pipe.phase("calls"):
+        return predict.time_way(way, trial.pace, trial.ask(stage), trial.sizes.warmup_calls)
+
+
+def batch_of(trial: TrialContext, stage: str) -> int:
+    return trial.runner.feed.predict_batch if STAGES[stage].batched or trial.plan.agenda.sized else 1
+
+
+def builds(trial: TrialContext, stage: str, start: Start) -> None:
+    with trial.pipe.phase("builds"):
+        build = partial(trial.trainer.build_again, STAGES[stage].clears, STAGES[stage].fits)
+        predict.time_builds(build, trial.pace, trial.ask(stage))
+
+
+def texts(trial: TrialContext, stage: str, start: Start) -> measurement.Texts | None:
+    """Measure slices in which sequences are continued. None: the column has no such way."""
+    with trial.pipe.phase("generate"):
+        return predict.time_texts(STAGES[stage].way, trial.runner, trial.pace, trial.ask(stage))
+
+
+MEASURE: Mapping[str, Callable[[TrialContext, str, Start], Facts | None]] = {
+    TRAIN: steps,
+    stages.EPOCH: short_epochs,
+    **dict.fromkeys((stages.ONE, stages.BATCH), batch_predictions),
+    stages.ALL: passes,
+    **dict.fromkeys(stages.CALLS, calls),
+    **dict.fromkeys(stages.GENERATIONS, texts),
+    **dict.fromkeys(stages.BUILDS, builds),
+}  # but for the parts of a step, which come after all
+
+
+@dataclass(frozen=True)
+class End:
+    """What a trial ran on, with which configuration, and the peaks of its memory."""
+
+    proof: measurement.Proof
+    resolved: measurement.Resolved
+    compiler: measurement.Compiler | None
+    peak_rss_bytes: int
+    peak_device_bytes: int | None
+    vanishing: float | None
+    fallbacks: dict[str, int]
+
+
+def finish(trial: TrialContext, start: Start) -> End:
+    request, runner = trial.request, trial.runner
+    with trial.pipe.phase("finish"):
+        compiler = runner.compiler()
+        proof = runner.proof(runner.feed.inputs(runner.feed.train[:1]))
+        proof = dataclasses.replace(proof, cards=checks.visible_cards(request.device))
+        checks.check_device(request.device, proof)
+        recurrent = [f"{kind}: {code}" for kind, code in start.recurrent.items()]
+        noted = checks.of_process() | {"recurrent": recurrent, "cached": trial.cache.count}
+        resolved = dataclasses.replace(runner.resolved(), **noted)
+        if not request.fills_caches:
+            standing = stages.standing(trial.slices)
+            checks.check_options(
+                request.options, resolved, Usage.of(Samples.of(trial.slices[standing] if standing else ()))
+            )
+        peaks_bytes = peak_rss_bytes(), runner.peak_device_bytes()
+        vanishing = runner.vanishing()  # takes memory, so after its peak is read
+    fallbacks = trial.trainer.backend.fallbacks if TRAIN in trial.plan.stages else None
+    return End(
+        proof,
+        resolved,
+        compiler and dataclasses.replace(compiler, while_measured=trial.programs),
+        *peaks_bytes,
+        vanishing,
+        fallbacks(lambda: train.first_step(trial.trainer)) if fallbacks else {},
+    )
+
+
+def compare_fresh(trial: TrialContext, parity: Parity | None) -> tuple[Parity | None, bool]:
+    """Compute by a fresh model what the first could not show: losses without random numbers, untrained predictions.
+
+    Return also whether its loss is that of other backends: False where Keras computes it from saturated outputs.
+    """
+    runner, sizes = trial.trainer, trial.sizes
+    predicts = trial.plan.compares_outputs or runner.scenario.keeps_weights
+    steps = sizes.silenced_steps if sizes else 0
+    silences = bool(steps) and parity is None and can_be_silenced(runner.layers)
+    same_loss = True
+    if runner.feed.draws or not (predicts or silences):
+        return parity, same_loss
+    with trial.pipe.phase("parity"):
+        try:
+            fresh = untrained(runner, trial.request)
+            if fresh is None:
+                return parity, same_loss
+            if runner.backend.LOSS_BY_LOGITS and checks.saturates(fresh, sizes.parity_steps if sizes else 1):
+                same_loss = silences = False
+                parity = parity and dataclasses.replace(parity, losses=[])
+            outputs = checks.sample_outputs(fresh) if predicts else []
+            if silences:
+                silenced = silence(fresh.layers)
+                losses = [train.single_step(fresh, index).loss for index in range(steps)]
+                parity = Parity(losses, silenced, sensitive=sensitive_layers(fresh.layers))
+            parity = dataclasses.replace(parity or Parity([], []), outputs=outputs)
+        except Exception as error:  # a second model that does not fit into memory, or cannot be built
+            if isinstance(error, TrialFailure) and error.failure.code is Code.NONFINITE:
+                raise
+            # What has been measured stands, and the page says that it was not compared.
+    return parity, same_loss
+
+
+def step_parts(trial: TrialContext, steps: Steps) -> Parts | None:
+    """Measure what a step is made of, by slices of as many steps as those before."""
+    plan = dataclasses.replace(trial.plan, steps_per_slice=steps.training.steps_per_slice)
+    with trial.pipe.phase("parts"):
+        return measure_parts(trial.trainer, dataclasses.replace(trial.pace, plan=plan), trial.ask(PARTS))

@@ -210,7 +210,7 @@ class Meter:
     helpers: list[str] = field(default_factory=list)  # processes that this one has started
     card: CardShare | None = None
     on_device: Callable[[], int | None] | None = None  # the live bytes there, of a long block
-    lasts: bool = False
+    reads_memory: bool = False
     done: int = 0  # units so far
 
     def look_for_helpers(self) -> None:
@@ -221,7 +221,7 @@ class Meter:
         now_ns, cpu_ns = time.perf_counter_ns(), time.process_time_ns()
         used, gone = resource.getrusage(resource.RUSAGE_SELF), resource.getrusage(resource.RUSAGE_CHILDREN)
         own_ns = cpu_ns + cpu_ns_of(self.helpers) + round((gone.ru_utime + gone.ru_stime) * NS_PER_S)
-        done, held_bytes = (self.done, rss_bytes()) if self.lasts else (None, None)
+        done, held_bytes = (self.done, rss_bytes()) if self.reads_memory else (None, None)
         switches = used.ru_nivcsw + used.ru_nvcsw
         return Reading(now_ns, own_ns, switches, self.machine(), done, held_bytes, used.ru_minflt)
 

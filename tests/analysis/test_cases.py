@@ -5,6 +5,7 @@ import pytest
 from kerasbench.analysis.cases import HEADLINE, STEADY, summarize_case
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.protocol.messages import Code, Failure
+from kerasbench.protocol.stages import EPOCH
 from tests import made
 
 
@@ -38,7 +39,7 @@ def test_short_epochs_that_others_disturbed_are_lent_as_such() -> None:
     first = made.measurement(2.0, overhead_ms=10)
     disturbed = made.disturbed(made.in_block(1, first))
     case = summarize_case([disturbed, made.in_block(2, made.partial(first))])
-    lent = [made.trained(measurement).epochs for _, measurement in case.trials]
+    lent = [measurement.samples[EPOCH] for _, measurement in case.trials]
     assert [any(epochs.disturbed or ()) for epochs in lent] == [True, True]
     assert lent[0].ns == lent[1].ns
 

@@ -7,7 +7,8 @@ import pytest
 from kerasbench.analysis import ratios
 from kerasbench.analysis.generation import by_cycle, divergences, growth, typical, written
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.protocol.measurement import Measurement, Samples
+from kerasbench.protocol.measurement import Measurement
+from kerasbench.protocol.stages import text_stage
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH, known
 
@@ -27,15 +28,16 @@ def test_line_of_times(counts: Sequence[int], times: Sequence[float], line: tupl
 
 
 def test_a_trial_s_line_is_of_the_medians_over_its_slices() -> None:
-    grown = made.growing([3.0, 3.0, 90.0], prompt_ms=50)
+    grown, slices = made.growing([3.0, 3.0, 90.0], prompt_ms=50)
     line = known(typical(grown))
     assert [line.ttft_ns, line.tpot_ns] == pytest.approx([53 * made.MS, 3 * made.MS])
-    assert [round(slope.tpot_ns / made.MS) for slope in by_cycle(grown).values()] == [3, 3, 90]
+    assert [round(slope.tpot_ns / made.MS) for slope in by_cycle(grown, slices).values()] == [3, 3, 90]
 
 
 def writing(*per_token_ms: float, way: str = "call") -> Measurement:
-    grown = dataclasses.replace(made.growing(per_token_ms, prompt_ms=50), way=way)
-    return dataclasses.replace(made.measurement(), generations=[grown])
+    grown, slices = made.growing(per_token_ms, prompt_ms=50)
+    stage = text_stage(way)
+    return dataclasses.replace(made.with_samples(made.measurement(), **{stage: slices}), texts={stage: grown})
 
 
 def test_figures_of_a_trial_are_those_of_its_line_and_of_its_batch() -> None:
@@ -54,13 +56,11 @@ def test_two_columns_are_compared_cycle_by_cycle() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"counts": [1]}, {"counts": [1, 1]}]
-    + [{"times_ns": times} for times in ([], [[1, 2, 3, 4]], [[1, 2], [1, 2]])]
-    + [{"slices": Samples.of(())}],
+    [{"counts": [1]}, {"counts": [1, 1]}] + [{"times_ns": times} for times in ([], [[1, 2], [1, 2]])],
 )
 def test_times_without_their_counts_are_refused(wrong: dict[str, object]) -> None:
     with pytest.raises(ValueError, match=r"^it has too few times|or its times are not of its counts"):
-        dataclasses.replace(made.growing([3.0, 3.0]), **wrong)  # type: ignore[arg-type]
+        dataclasses.replace(made.growing([3.0, 3.0])[0], **wrong)  # type: ignore[arg-type]
 
 
 WROTE_JAX, WROTE_TENSORFLOW, WROTE_TORCH = ((column, "call") for column in (JAX, TENSORFLOW, TORCH))
@@ -78,5 +78,5 @@ def test_who_wrote_something_else_than_most_is_named_with_the_first_token_that_d
 
 def test_what_a_column_wrote_is_that_of_its_first_trial_with_any() -> None:
     first, later = writing(3.0), writing(4.0)
-    later.generations[0].tokens[:] = [[9]]
-    assert written({JAX: [made.measurement(), first, later]}) == {WROTE_JAX: first.generations[0].tokens}
+    later.texts["generate_call"].tokens[:] = [[9]]
+    assert written({JAX: [made.measurement(), first, later]}) == {WROTE_JAX: first.texts["generate_call"].tokens}

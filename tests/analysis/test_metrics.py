@@ -3,7 +3,8 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.metrics import BY_NAME, MIN_CALLS_FOR_P99
-from kerasbench.protocol.measurement import Latency, Measurement, Samples
+from kerasbench.protocol.measurement import Measurement, Samples
+from kerasbench.protocol.stages import ALL, BATCH, EPOCH
 from tests import made
 
 
@@ -12,14 +13,14 @@ def read(name: str, measurement: Measurement) -> float | None:
 
 
 WHOLE = made.measurement(step_ms=2, overhead_ms=30, steps=100)
-WITHOUT_EPOCHS = made.changed(WHOLE, training={"epochs": Samples.of(())})
-ONE_SLOW = made.changed(WHOLE, training={"slices": Samples([50] * 10, [*[100 * made.MS] * 9, 10**10])})
+WITHOUT_EPOCHS = made.without(WHOLE, EPOCH)
+ONE_SLOW = made.with_samples(WHOLE, train=Samples([50] * 10, [*[100 * made.MS] * 9, 10**10]))
 NO_EPOCH = dict.fromkeys(("train_step_ms", "epoch_s", "epoch_overhead_ms"))
 
 
 def calls(count: int) -> Measurement:
     """A trial whose calls took 1, 2, 3, ... us."""
-    return dataclasses.replace(WHOLE, prediction=[Latency(1, [1_000 * (index + 1) for index in range(count)])])
+    return made.with_predictions(WHOLE, made.predicted(1, [1_000 * (index + 1) for index in range(count)]))
 
 
 @pytest.mark.parametrize(
@@ -44,8 +45,8 @@ def calls(count: int) -> Measurement:
         (made.epochs_measurement(5), {"train_step_ms": 5, "epoch_overhead_ms": None, "steady_step_ms": None}),
         (WITHOUT_EPOCHS, {"steady_step_ms": 2, "train_samples_per_s": 32 / 0.002} | NO_EPOCH),
         (ONE_SLOW, {"steady_step_ms": 2}),
-        (dataclasses.replace(WHOLE, throughput=None), {"predict_samples_per_s": None}),
-        (dataclasses.replace(WHOLE, prediction=WHOLE.prediction[:1]), {"predict_batch_p50_ms": None}),
+        (made.without(WHOLE, ALL), {"predict_samples_per_s": None}),
+        (made.without(WHOLE, BATCH), {"predict_batch_p50_ms": None}),
         (calls(MIN_CALLS_FOR_P99 - 1), {"predict_p99_ms": None}),
         (calls(MIN_CALLS_FOR_P99), {"predict_p99_ms": 0.99001}),
         (calls(200), {"predict_p90_ms": 0.1801}),

@@ -98,7 +98,7 @@ def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -
             Slice(1, int(ms * made.MS), cycle, 0, int(ms * made.MS * cores))
             for cycle, (ms, cores) in enumerate(zip(slices_ms, busy, strict=True))
         )
-        return made.changed(made.epochs_measurement(1.0), training={"slices": slices})
+        return made.with_samples(made.epochs_measurement(1.0), train=slices)
 
     trials = [
         made.in_block(block, measurement, backend=backend)

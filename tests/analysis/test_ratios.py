@@ -16,8 +16,9 @@ from kerasbench.analysis.families import ASSUMED, Family
 from kerasbench.analysis.ratios import BlockRatio, RowRatios, RunRatios, by_means, estimate_ratio, neighbours
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import DEFAULT, Column, Options
-from kerasbench.protocol.measurement import Latency, Measurement, Samples, Slice, kept_calls
+from kerasbench.protocol.measurement import Measurement, Samples, Slice, kept_calls
 from kerasbench.protocol.messages import Phase
+from kerasbench.protocol.stages import EPOCH, TRAIN
 from kerasbench.results.store import load
 from tests import made
 from tests.made import known
@@ -70,7 +71,7 @@ def test_undisturbed_cycles_count_alone_where_enough_are_left(cycles: int, distu
 
 def test_slices_are_paired_by_their_cycle() -> None:
     a, b = made.sliced([1.0, 2.0, 9.0]), made.sliced([2.0, 4.0, 18.0])
-    late = made.changed(b, training={"slices": Samples.of([*made.trained(b).slices][1:])})
+    late = made.with_samples(b, train=Samples.of([*b.samples[TRAIN]][1:]))
     ratio = over(case(a), case(late))
     assert (ratio.value, ratio.degrees) == pytest.approx((0.5, 1))
 
@@ -103,12 +104,12 @@ def test_the_interval_of_one_block_holds_the_truth_where_backends_scatter_as_the
 
 def epochs(epochs_ms: Sequence[float]) -> Measurement:
     slices = Samples.of(Slice(10, int(10 * ms * made.MS), cycle, 0, 0) for cycle, ms in enumerate(epochs_ms))
-    return made.changed(made.epochs_measurement(1.0), training={"slices": slices})
+    return made.with_samples(made.epochs_measurement(1.0), train=slices)
 
 
 def without_epochs(ms: float, *left_out: str) -> Measurement:
     sizes = dataclasses.replace(made.SIZES, left_out=list(left_out))
-    return made.changed(made.sliced([ms] * 6), training={"epochs": Samples.of(())}, sizes=sizes)
+    return dataclasses.replace(made.without(made.sliced([ms] * 6), EPOCH), sizes=sizes)
 
 
 @pytest.mark.parametrize(
@@ -172,14 +173,14 @@ def test_the_error_of_the_headline_follows_from_those_of_its_parts() -> None:
 
 def passes(ms: float) -> Measured:
     slices = Samples.of(Slice(1, int(50 * ms * drift * made.MS), cycle, 0) for cycle, drift in enumerate(DRIFT))
-    return case(made.changed(made.sliced(DRIFT), throughput={"slices": slices}))
+    return case(made.with_samples(made.sliced(DRIFT), predict_all=slices))
 
 
 def called(*slices_ms: Sequence[float], complete: bool = True) -> Measured:
     slices = [Slice(len(calls), int(sum(calls) * made.MS), cycle, 0, 0) for cycle, calls in enumerate(slices_ms)]
     calls_ns = [int(calls[index] * made.MS) for calls in slices_ms for index in kept_calls(len(calls))]
-    calls = Latency(1, calls_ns if complete else calls_ns[1:], Samples.of(slices))
-    return case(dataclasses.replace(made.sliced(DRIFT), prediction=[calls]))
+    calls = made.predicted(1, calls_ns if complete else calls_ns[1:], Samples.of(slices))
+    return case(made.with_predictions(made.sliced(DRIFT), calls))
 
 
 STEADY, UNEVEN = called(*[[1.0] * 50] * 6), called([1.0, 2.0, 9.0], [4.0], [2.0, 2.0])
@@ -291,7 +292,7 @@ def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
 
 def test_means_leave_out_blocks_that_others_disturbed_as_medians_do() -> None:
     a, b, slow = (epochs([ms] * 6) for ms in (3.0, 1.0, 39.0))
-    slow = made.changed(slow, training={"slices": {"disturbed": [True] * 6}})
+    slow = made.with_samples(slow, train=dataclasses.replace(slow.samples[TRAIN], disturbed=[True] * 6))
     ours, theirs = case(a, a, a, slow), case(b, b, b, b)
     assert (over(ours, theirs, HEADLINE).value, by_means(ours, theirs)) == pytest.approx((3.0, 3.0))
     assert by_means(case(slow), case(b)) == pytest.approx(39.0)  # there is nothing else
@@ -382,6 +383,6 @@ def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
     [(0.0, 0.02, 31, 31), (0.02, 0.0, 3, 3), (0.02, 0.02, 4, 30), (0.0, 0.0, 3, 3)],
 )
 def test_a_sum_is_worth_the_slices_of_its_error(of_epochs: float, of_steps: float, least: int, most: int) -> None:
-    training = made.trained(made.measurement(2.0, overhead_ms=10))
-    ratio = ratios.joined((training, training), 10, BlockRatio(0.0, of_steps, 31), BlockRatio(0.0, of_epochs, 3))
+    measurement = made.measurement(2.0, overhead_ms=10)
+    ratio = ratios.joined((measurement, measurement), 10, BlockRatio(0.0, of_steps, 31), BlockRatio(0.0, of_epochs, 3))
     assert least <= ratio.slices <= most

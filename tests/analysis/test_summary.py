@@ -131,7 +131,7 @@ SLOW = dataclasses.replace(made.SIZES, step_ns=5_200_000_000, left_out=["epoch",
 
 
 def paged(page_faults: int) -> dict[str, Samples]:
-    return {"slices": Samples.of([Slice(50, 100 * made.MS, page_faults=page_faults)] * 10)}
+    return {"train": Samples.of([Slice(50, 100 * made.MS, page_faults=page_faults)] * 10)}
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def paged(page_faults: int) -> dict[str, Samples]:
         ({"sizes": SLOW}, ["left out: the fixed cost of an epoch, passes of predict, naps; one step takes 5.2 s"]),
         ({"vanishing": 0.1}, []),
         ({"vanishing": 0.5}, ["by about 15 %"]),  # 50,000 numbers at 6 ns, of a step of 2 ms
-        ({"training": paged(1_000)}, []),  # 20 pages a step of 2 ms: 1 % of it
-        ({"training": paged(60_000)}, ["1,200 pages, about 60 % of its time"]),
+        ({"samples": paged(1_000)}, []),  # 20 pages a step of 2 ms: 1 % of it
+        ({"samples": paged(60_000)}, ["1,200 pages, about 60 % of its time"]),
     ],
 )
 def test_what_makes_a_trial_slow_is_a_warning(different: dict[str, Any], said: list[str]) -> None:
@@ -162,7 +162,7 @@ def disturbed(*hits: Sequence[int]) -> Findings:
                 Slice(50, int(ns * (factor if cycle in hit else 1)), cycle, 0, disturbed=cycle in hit)
                 for cycle in range(12)
             )
-            found = made.changed(made.sliced([step_ms] * 12, [2 * step_ms] * 12), training={"slices": slices})
+            found = made.with_samples(made.sliced([step_ms] * 12, [2 * step_ms] * 12), train=slices)
             trials.append(made.in_block(block, found, backend=backend))
     return Findings.of(made.record(*trials, rounds=len(hits)))
 

@@ -22,6 +22,7 @@ from kerasbench.pages.several import MachineBrief
 from kerasbench.protocol.columns import CaseKey, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Message
+from kerasbench.protocol.stages import BATCH, ONE
 from kerasbench.results.run import Trial
 from kerasbench.results.store import Store, load
 from kerasbench.runs.rows import seconds
@@ -51,7 +52,7 @@ def data_of(command: Command) -> Path:
 
 def answer(folder: Path, measured: Measurement) -> None:
     """Have trials of torch measure this, but for predictions."""
-    said = Message(measurement=dataclasses.replace(measured, prediction=[]))
+    said = Message(measurement=made.without(measured, ONE, BATCH))
     stand_in.answer(folder, "trial-torch", Message(begun="train"), stand_in.phase(), said)
 
 

@@ -9,8 +9,8 @@ import pytest
 from kerasbench.host import load
 from kerasbench.host.load import LoadLimit, limit_of
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.measurement import Latency, Measurement, Parts, Samples, Slice
-from kerasbench.protocol.stages import PARTS, TRAIN
+from kerasbench.protocol.measurement import Measurement, Samples, Slice
+from kerasbench.protocol.stages import BATCH, ONE, PARTS, PARTS_OF_STEP, TRAIN
 from tests import made
 
 Blocks = list[list[list[Slice]]]  # each of columns, of their slices
@@ -86,7 +86,7 @@ def test_a_system_that_tells_nothing_marks_nothing_and_a_card_s_mark_stays() -> 
     silent = [Slice(1, 100 * MS, cycle, disturbed=cycle == 1) for cycle in range(3)]
     assert disturbed([silent, column(50, 0, 0)], LoadLimit()) == [[1], [0]]
     measurement = measured(column(0, 0), [column(0, 0)] * 3)
-    assert load.marked({0: measurement}, [LoadLimit()]) == {0: measurement}
+    assert load.mark({0: measurement}, [LoadLimit()]) == {0: measurement}
 
 
 def counted(rng: np.random.Generator, processors: int, ns: int, others: float, blocks: int = 1) -> Blocks:
@@ -121,23 +121,20 @@ def test_a_file_has_the_marks_by_which_a_block_went_on() -> None:
     rng, limits = np.random.default_rng(7), [OF_16] * COLUMNS
     (slices,) = counted(rng, 16, 100 * MS, 0.3)
     parts = counted(rng, 16, 40 * MS, 0.3, COLUMNS)  # of each column, in three ways
-    kept = load.marked({place: measured(slices[place], parts[place]) for place in (0, 2)}, limits)
+    kept = load.mark({place: measured(slices[place], parts[place]) for place in (0, 2)}, limits)
     live = load.judged(TRAIN, {place: slices[place] for place in (0, 2)}, limits)
     sums = {place: [in_sum(*ways) for ways in zip(*parts[place], strict=True)] for place in (0, 2)}
     of_sums = load.judged(PARTS, sums, limits)
     assert all(0 < sum(slice_.disturbed for slice_ in of_stage[0]) < CYCLES for of_stage in (live, of_sums))
     for measurement, of_train, of_parts in zip(kept.values(), live, of_sums, strict=True):
-        training = made.trained(measurement)
-        assert training.parts is not None
-        assert list(training.slices) == list(of_train)
-        for way in (training.parts.arrays, training.parts.ready, training.parts.bare):
-            assert way.disturbed == [slice_.disturbed for slice_ in of_parts]
+        assert list(measurement.samples[TRAIN]) == list(of_train)
+        for way in PARTS_OF_STEP:
+            assert measurement.samples[way].disturbed == [slice_.disturbed for slice_ in of_parts]
 
 
 def measured(slices: list[Slice], parts: list[list[Slice]]) -> Measurement:
-    arrays, ready, bare = map(Samples.of, parts)
-    ways = Parts(arrays, ready, bare, peak_flops=1e9)
-    return made.changed(made.measurement(), training={"slices": Samples.of(slices), "parts": ways})
+    ways = dict(zip(PARTS_OF_STEP, map(Samples.of, parts), strict=True))
+    return made.with_samples(made.measurement(), train=Samples.of(slices), **ways)
 
 
 def in_sum(*ways: Slice) -> Slice:
@@ -147,8 +144,7 @@ def in_sum(*ways: Slice) -> Slice:
 
 def test_stages_are_judged_apart_also_where_a_column_has_not_all() -> None:
     quiet, busy = (Samples.of(column(*[ms] * 3)) for ms in (0.0, 50.0))
-    single, batch = Latency(1, [1], quiet), Latency(8, [1], busy)
-    whole = dataclasses.replace(made.measurement(), prediction=[single, batch])
-    marked = load.marked({0: whole, 1: dataclasses.replace(whole, prediction=[batch])}, [LoadLimit(counters=8)] * 2)
-    assert [latency.slices.disturbed for latency in marked[0].prediction] == [None, [True] * 3]
-    assert [latency.slices.disturbed for latency in marked[1].prediction] == [[True] * 3]
+    whole = made.with_samples(made.measurement(), predict_one=quiet, predict_batch=busy)
+    marked = load.mark({0: whole, 1: made.without(whole, ONE)}, [LoadLimit(counters=8)] * 2)
+    assert [marked[0].samples[stage].disturbed for stage in (ONE, BATCH)] == [None, [True] * 3]
+    assert marked[1].samples[BATCH].disturbed == [True] * 3

@@ -13,7 +13,7 @@ from kerasbench.plan.cases import Case, Plan, Probes
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Environment, Options
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.results.run import DEFAULT, MAX_COLUMNS, SWEEP, Effort, RunConfig, exactly
 from kerasbench.variants import malloc
 from tests import made
@@ -40,7 +40,7 @@ WARM = {"devices": ["cpu"], "options": [Options(), Options(warm_cache=True)]}
 EXPORTED: dict[str, Any] = {
     "devices": ["cpu"],
     "options": [Options(runtime=runtime) for runtime in (None, "pt2", "jax_export", "saved_model")],
-    "effort": exactly(1, Protocol("predictions")),
+    "effort": exactly(1, TrialPlan().of_kind("predictions")),
 }
 VERSIONS = probes(torch_old=TORCH, torch_new=NEWER, jax=JAX)
 HALF_GONE = probes(torch_old=TORCH, torch_new=GONE, jax_old=GONE, jax_new=GONE)
@@ -199,9 +199,9 @@ def test_versions_that_are_compared_have_a_row_for_each_backend_and_device_and_a
     assert len({case.row for case in make(VERSIONS).cases}) == 1  # which are not compared alone
 
 
-@pytest.mark.parametrize(("protocol", "measured"), [(SWEEP, 0), (Protocol(lasts=True), 0), (Protocol(), 1)])
-def test_steps_of_what_is_not_trained_are_refused(protocol: Protocol, measured: int) -> None:
-    planned = make(JAX_ALONE, [UNTRAINED], effort=dataclasses.replace(DEFAULT, protocol=protocol))
+@pytest.mark.parametrize(("plan", "measured"), [(SWEEP, 0), (TrialPlan(fixed_time=True), 0), (TrialPlan(), 1)])
+def test_steps_of_what_is_not_trained_are_refused(plan: TrialPlan, measured: int) -> None:
+    planned = make(JAX_ALONE, [UNTRAINED], effort=dataclasses.replace(DEFAULT, plan=plan))
     assert (len(planned.cases), len(planned.absent)) == (measured, 1 - measured)
 
 
@@ -244,7 +244,9 @@ def test_calls_train_nothing_and_are_of_baselines_in_either_mode() -> None:
     entry = dataclasses.replace(made.entry("dense", ("default", "large")), baselines={"torch": "hash"})
     chosen = [Selected(entry, workload) for workload in entry.description.workloads]
     modes = [Options(jit=jit, native=native) for jit in (None, True) for native in (None, True)]
-    planned = make(TORCH_ALONE, chosen, devices=["cpu"], options=modes, effort=Effort(protocol=Protocol("calls")))
+    planned = make(
+        TORCH_ALONE, chosen, devices=["cpu"], options=modes, effort=Effort(plan=TrialPlan().of_kind("calls"))
+    )
     assert ([case.options for case in planned.cases], planned.absent) == (2 * modes, [])
     assert all(case.selected.workload.predicts_only for case in planned.cases)
     assert len({id(case.selected.entry) for case in planned.cases}) == 1

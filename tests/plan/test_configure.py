@@ -18,6 +18,8 @@ from kerasbench.results.store import load
 from kerasbench.settings import Settings
 from tests import made
 
+CALLS = replace(DEFAULT_EFFORT, plan=DEFAULT_EFFORT.plan.of_kind("calls"))
+
 
 @pytest.mark.parametrize(
     ("said", "asked"),
@@ -25,7 +27,7 @@ from tests import made
         (RunSettings(), RunConfig()),
         (RunSettings(control=True), RunConfig(control=True)),
         (RunSettings(quick=True), RunConfig(effort=QUICK)),
-        (RunSettings(protocol="calls"), RunConfig(effort=made.changed(DEFAULT_EFFORT, protocol={"kind": "calls"}))),
+        (RunSettings(protocol="calls"), RunConfig(effort=CALLS)),
         (RunSettings(custom=__file__), RunConfig(model_config=ModelConfig(custom=__file__))),
         (RunSettings(rigorous=True), RunConfig(effort=exactly(12), control=True)),
         (RunSettings(rounds=12), RunConfig(effort=exactly(12))),
@@ -123,7 +125,7 @@ def test_what_a_file_says_was_asked_for_is_looked_at_again() -> None:
     ],
 )
 def test_exported_models_are_measured_by_their_predictions(runtimes: list[str], protocol: str, measured: str) -> None:
-    assert run_config(RunSettings(choices={"runtime": runtimes}, protocol=protocol)).effort.protocol.kind == measured
+    assert run_config(RunSettings(choices={"runtime": runtimes}, protocol=protocol)).effort.plan.kind == measured
 
 
 EXECUTIONS = ["1", "8"]

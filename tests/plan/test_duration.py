@@ -14,7 +14,7 @@ from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, RunScatter, minimum_detectable_effect, typical_trial_s
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Phase
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.results import run as saved
 from kerasbench.results.run import Run, Trial
 from tests import made
@@ -73,7 +73,7 @@ def test_a_plan_recalls_the_machine_s_own_trials(tmp_path: Path) -> None:
 
 OTHERS = [made.changed(RUN, machine={"chip": "Chip 10"}), made.changed(RUN, config={"effort": saved.PUBLISHED})]
 QUICK_LOOK = made.changed(RUN, config={"effort": saved.QUICK}, rounds_completed=1)
-LONGER = {"protocol": {"slices_max_ns": 600 * 10**9, "lasts": True}}
+LONGER = {"plan": {"slices_max_ns": 600 * 10**9, "fixed_time": True}}
 
 
 @pytest.mark.parametrize(
@@ -115,12 +115,12 @@ def test_a_plan_assumes_what_its_family_scatters(tmp_path: Path, planned: Plan, 
 
 def test_a_trial_is_guessed_by_what_it_measures_and_the_control_of_a_soak_rests_most_of_the_time() -> None:
     quick, published = (
-        typical_trial_s(dataclasses.replace(TORCH, protocol=protocol))
-        for protocol in (saved.QUICK.protocol, Protocol(kind="published"))
+        typical_trial_s(dataclasses.replace(TORCH, plan=plan))
+        for plan in (saved.QUICK.plan, TrialPlan().of_kind("published"))
     )
     assert quick < TYPICAL_S < published
-    soak = Protocol(lasts=True, slices_max_ns=90 * 10**9)
-    soaked, control = (typical_trial_s(dataclasses.replace(case, protocol=soak)) for case in (TORCH, AGAIN))
+    soak = TrialPlan(fixed_time=True, slices_max_ns=90 * 10**9)
+    soaked, control = (typical_trial_s(dataclasses.replace(case, plan=soak)) for case in (TORCH, AGAIN))
     assert soaked - control == pytest.approx(80.0)
 
 

@@ -14,7 +14,7 @@ from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Failure, Message
-from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
+from kerasbench.protocol.requests import Sizes, TrialPlan, TrialRequest
 from tests import made
 
 CYCLES = 2
@@ -101,7 +101,7 @@ class Columns(BlockPolicy):
         python.write_text(HEAD + body)
         python.chmod(0o755)
         device = self.devices.get(index, made.CPU)
-        request = TrialRequest("mine", "/mine.py", "hash", "default", "jax", device, 0, "synthetic", Protocol())
+        request = TrialRequest("mine", "/mine.py", "hash", "default", "jax", device, 0, "synthetic", TrialPlan())
         return BlockMember(body if body.startswith("/") else str(python), request, self.limits, str(index))
 
     def orders(self, columns: int) -> Iterator[Sequence[int]]:

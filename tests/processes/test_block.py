@@ -18,8 +18,9 @@ from kerasbench.processes import block, process
 from kerasbench.processes.block import PhaseEnded, PhaseStarted, TrialStarted
 from kerasbench.processes.process import Child, Limits
 from kerasbench.protocol.columns import Device
+from kerasbench.protocol.measurement import Samples
 from kerasbench.protocol.messages import Code, Failure, Phase
-from tests import stand_in
+from tests import made, stand_in
 from tests.processes.columns import CYCLES, FINE, Clock, Columns
 from tests.untraced import untraced
 
@@ -118,6 +119,16 @@ def test_a_column_takes_part_in_the_stages_that_it_is_ready_for(columns: Columns
     assert columns.codes(*bodies, "answer()") == [None] * 3
     counts = [(stage, len(of_stage)) for stage, of_stage in columns.stages]
     assert counts == [columns for columns in (("train", 1), ("predict_one", 1), ("parts", 2)) for _ in range(CYCLES)]
+
+
+def test_a_measurement_has_the_slices_of_its_turns_and_of_a_sum_what_the_child_says(columns: Columns) -> None:
+    of_parts = "ANSWER['measurement']['samples'] = {'parts_bare': {'count': [3], 'ns': [7]}}\n"
+    (outcome,) = columns.measure(f"pilot(5)\nslices('train')\nslices('parts')\n{of_parts}answer()")
+    samples = made.known(made.known(outcome).measurement).samples
+    assert samples == {
+        "train": Samples([1] * CYCLES, [1000] * CYCLES, [*range(CYCLES)]),
+        "parts_bare": Samples([3], [7]),
+    }
 
 
 def test_a_block_tells_what_becomes_of_each_column_and_what_each_cycle_has_measured(columns: Columns) -> None:

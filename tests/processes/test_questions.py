@@ -14,7 +14,7 @@ from kerasbench.processes.process import Limits
 from kerasbench.processes.questions import GivenUp, Tick, together
 from kerasbench.protocol.columns import CPU, GPU, Device
 from kerasbench.protocol.messages import Code, Failure, Message, ProbeReport
-from kerasbench.protocol.requests import CountRequest, DescribeRequest, ModelConfig, Protocol, TrialRequest
+from kerasbench.protocol.requests import CountRequest, DescribeRequest, ModelConfig, TrialPlan, TrialRequest
 from tests import made
 
 pytestmark = pytest.mark.processes
@@ -90,7 +90,7 @@ def test_the_gpu_of_a_mac_has_the_name_of_its_chip() -> None:
 
 
 Ask = Callable[[str, dict[str, str]], object]
-REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", Protocol())
+REQUEST = TrialRequest("mine", "/mine.py", "hash", "default", "jax", made.CPU, 0, "synthetic", TrialPlan())
 ASKED: dict[str, Ask] = {
     "probe": lambda python, kept: questions.probe("jax", python, kept=kept),
     "describe": lambda python, kept: questions.describe(["/mine.py"], python, None, kept, ModelConfig()),

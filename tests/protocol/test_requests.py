@@ -15,7 +15,7 @@ DEVICE = Device("cuda", 1, "NVIDIA H200 ± «1»\n")
 OPTIONS = Options(jit=False, dtype="mixed_float16", threads=2, width=0.5, control=True, environment="keras-3.14")
 SCRIPT = requests.ScriptConfig(["--epochs", "3"], 2, True)
 MODEL = ModelConfig([Input("a", [1, 2], "int32")], 4, "layers.py", True, "rows.npz", 9, SCRIPT, "script")
-PROTOCOL = requests.Protocol("published", parts=True, sizes=made.SIZES)
+PROTOCOL = requests.TrialPlan("published", ("train", "parts"), sizes=made.SIZES)
 TRIAL = requests.TrialRequest(
     "mine", "/a b/mine.py", "hash", "tiny", "jax", DEVICE, 7, "real", PROTOCOL, OPTIONS, "baseline", MODEL
 )

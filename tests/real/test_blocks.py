@@ -13,6 +13,7 @@ from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.protocol.measurement import Measurement, Samples
 from kerasbench.protocol.requests import CountRequest
+from kerasbench.protocol.stages import EPOCH, PARTS_OF_STEP, PREDICTIONS, TRAIN
 from kerasbench.runs.turns import LEAST_CYCLES
 from kerasbench.scenario import file_hash
 from tests import made
@@ -24,21 +25,17 @@ CYCLES = 6
 
 
 def stages(measurement: Measurement) -> list[Samples]:
-    training, throughput = made.trained(measurement), made.known(measurement.throughput)
-    parts = made.known(training.parts)
-    predicted = [latency.slices for latency in measurement.prediction]
-    return [training.slices, training.epochs, *predicted, throughput.slices, parts.arrays, parts.ready, parts.bare]
+    return [measurement.samples[stage] for stage in (TRAIN, EPOCH, *PREDICTIONS, *PARTS_OF_STEP)]
 
 
 def was_taken_apart(outcome: Outcome) -> None:
     """Check that a step was taken apart when all else had been measured."""
-    training = made.trained(trials.measured(outcome))
-    parts = made.known(training.parts)
-    for slices in (parts.arrays, parts.ready, parts.bare):
+    measurement = trials.measured(outcome)
+    for slices in (measurement.samples[stage] for stage in PARTS_OF_STEP):
         assert len(slices) >= trials.SHORTEST.min_cycles  # more, where something else disturbed them
         assert [slice_.cycle for slice_ in slices] == list(range(len(slices)))
-        assert {slice_.count for slice_ in slices} == {training.steps_per_slice}
-    assert parts.peak_flops > 0
+        assert {slice_.count for slice_ in slices} == {made.trained(measurement).steps_per_slice}
+    assert made.known(measurement.peak_flops) > 0
     # Its large products come after the peaks of memory have been read.
     assert [phase.name for phase in outcome.phases][-3:] == ["finish", "parts", "exit"]
 
@@ -46,15 +43,15 @@ def was_taken_apart(outcome: Outcome) -> None:
 def ran_two_steps_at_once(outcome: Outcome) -> None:
     measurement = trials.measured(outcome)
     assert measurement.resolved.steps_per_execution == 2
-    assert {slice_.count % 2 for slice_ in made.trained(measurement).slices} == {0}
+    assert {slice_.count % 2 for slice_ in measurement.samples[TRAIN]} == {0}
     assert made.known(measurement.compiler).while_measured == 0
 
 
 def test_every_stage_is_measured_in_turn_and_a_step_is_taken_apart_last(faults: Path) -> None:
-    protocol = dataclasses.replace(trials.SHORTEST, min_cycles=CYCLES, parts=True)
+    plan = dataclasses.replace(trials.TAKEN_APART, min_cycles=CYCLES)
     options = {"tensorflow": Options(steps_per_execution=2)}
     entrants = [
-        trials.member(faults / "fine.py", backend, protocol=protocol, options=options.get(backend, DEFAULT))
+        trials.member(faults / "fine.py", backend, plan=plan, options=options.get(backend, DEFAULT))
         for backend in backends.names()
     ]
     outcomes = trials.together(entrants, at_once=len(entrants))
@@ -68,7 +65,7 @@ def test_every_stage_is_measured_in_turn_and_a_step_is_taken_apart_last(faults: 
             assert {slice_.cycle for slice_ in cycle} == {number}
             assert sorted(slice_.position or 0 for slice_ in cycle) == list(range(len(columns)))
     for outcome, measurement in zip(outcomes, measurements, strict=True):
-        assert len(made.trained(measurement).slices) >= CYCLES
+        assert len(measurement.samples[TRAIN]) >= CYCLES
         assert all(phase.waited_ns > 0 for phase in outcome.phases if phase.name == "train")
         was_taken_apart(outcome)
 
@@ -76,8 +73,7 @@ def test_every_stage_is_measured_in_turn_and_a_step_is_taken_apart_last(faults: 
 @pytest.mark.traced  # all of the worker, on the backend that it slows down least
 def test_executions_of_several_steps_are_whole_in_a_slice_compiled_once_and_taken_apart(faults: Path) -> None:
     """On JAX; above they are on TensorFlow."""
-    protocol = dataclasses.replace(trials.SHORTEST, parts=True)
-    outcome = trials.run(faults / "fine.py", "jax", Options(steps_per_execution=2), protocol=protocol)
+    outcome = trials.run(faults / "fine.py", "jax", Options(steps_per_execution=2), plan=trials.TAKEN_APART)
     ran_two_steps_at_once(outcome)
     was_taken_apart(outcome)
 

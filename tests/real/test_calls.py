@@ -10,43 +10,40 @@ from kerasbench.analysis.generation import divergences, written
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.requests import Protocol
-from kerasbench.protocol.stages import CALLS as WAYS
+from kerasbench.protocol.requests import TrialPlan
+from kerasbench.protocol.stages import BATCH, CALL, COMPILED_CALL, stage_of, text_stage
 from tests import made
 from tests.real import trials
 
 pytestmark = pytest.mark.real
 
-CALLS = dataclasses.replace(trials.SHORTEST, kind="calls")
 WRITES = dataclasses.replace(
-    CALLS, sizes=dataclasses.replace(made.SIZES, left_out=["predict_one", "predict_all", *WAYS], warmup_calls=2)
+    trials.CALLS,
+    stages=(BATCH, text_stage(CALL), text_stage(COMPILED_CALL)),
+    sizes=dataclasses.replace(made.SIZES, warmup_calls=2),
 )
 COMPILED = {"jax": None, "tensorflow": True, "torch": None}  # torch compiles for half a minute: once is enough
 
 
 def with_and_without_keras(
-    scenario: str, backend: str, protocol: Protocol, jit: bool | None = None
+    scenario: str, backend: str, plan: TrialPlan, jit: bool | None = None
 ) -> dict[Column, Measurement]:
     columns = [Column(backend, "cpu", Options(jit=jit, native=native)) for native in (None, True)]
     file = catalog.builtin_folder() / "tiny" / f"{scenario}.py"
-    return {
-        column: trials.measured(trials.run(file, backend, options=column.options, protocol=protocol))
-        for column in columns
-    }
+    return {column: trials.measured(trials.run(file, backend, options=column.options, plan=plan)) for column in columns}
 
 
 @pytest.mark.parametrize(
     "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "jax")) for name in backends.names()]
 )
 def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
-    measured = with_and_without_keras("small_cnn", backend, CALLS, COMPILED[backend])
+    measured = with_and_without_keras("small_cnn", backend, trials.CALLS, COMPILED[backend])
     ways = {"predict_on_batch", "call", "predict_call"} | ({"compiled_call"} if backend != "torch" else set())
     for measurement in measured.values():
         assert measurement.training is None
-        assert {(latency.way, latency.batch) for latency in measurement.prediction} == {
-            (way, batch) for way in ways for batch in (1, 4)
-        }
-        assert all(latency.calls_ns and latency.slices.count for latency in measurement.prediction)
+        assert measurement.calls.keys() == {stage_of(way, batched) for way in ways for batched in (False, True)}
+        assert {calls.batch for calls in measurement.calls.values()} == {1, 4}
+        assert all(calls.calls_ns and measurement.samples[stage].count for stage, calls in measurement.calls.items())
     assert trials.disagreements(measured) == {}
 
 
@@ -61,7 +58,7 @@ def test_a_language_model_and_its_baseline_write_the_same(backend: str) -> None:
     assert trials.disagreements(measured) == {}
     for measurement in measured.values():
         assert measurement.compiler is None or measurement.compiler.while_measured == 0
-        assert all(texts.counts == list(range(1, 33)) and texts.batch == 4 for texts in measurement.generations)
+        assert all(texts.counts == list(range(1, 33)) and texts.batch == 4 for texts in measurement.texts.values())
 
 
 @pytest.mark.weekly  # a language model on torch is compared with its baseline above
@@ -74,9 +71,10 @@ def test_a_transformer_s_baseline_learns_as_keras_does(backend: str) -> None:
 
 @pytest.mark.weekly  # it compiles for a minute
 def test_torch_says_where_its_graphs_break(faults: Path) -> None:
-    outcome = trials.run(faults / "strange.py", "torch", Options(jit=True), workload="breaks_its_graph", protocol=CALLS)
+    compiled = Options(jit=True)
+    outcome = trials.run(faults / "strange.py", "torch", compiled, workload="breaks_its_graph", plan=trials.CALLS)
     measurement = trials.measured(outcome)
-    assert {latency.way for latency in measurement.prediction} >= {"call", "compiled_call"}
+    assert measurement.calls.keys() >= {"call_one", "compiled_call_one"}
     compiler = made.known(measurement.compiler)
     assert sum(compiler.breaks.values()) >= 1 and made.known(compiler.programs) >= 2
     assert compiler.seconds and compiler.while_measured == 0
@@ -84,5 +82,5 @@ def test_torch_says_where_its_graphs_break(faults: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow"])
 def test_a_column_that_compiles_while_it_is_measured_is_found(faults: Path, backend: str) -> None:
-    measurement = trials.measured(trials.run(faults / "compiles_again.py", backend, protocol=trials.STEPS_ALONE))
+    measurement = trials.measured(trials.run(faults / "compiles_again.py", backend, plan=trials.STEPS_ALONE))
     assert made.known(measurement.compiler).while_measured > 0

@@ -45,7 +45,7 @@ def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path
     assert {trials.OTHER_KERAS, f"{MADE}=={inventory.packages[MADE]}"} <= set(locked)
     assert not inventory.packages.keys() & (NOT_NEEDED | set(backends.names()) - {MADE})
 
-    outcome = trials.run(faults / "fine.py", MADE, python=named.of(Environment(MADE)), protocol=trials.STEPS_ALONE)
+    outcome = trials.run(faults / "fine.py", MADE, python=named.of(Environment(MADE)), plan=trials.STEPS_ALONE)
     versions = trials.measured(outcome).resolved.versions
     assert (f"keras=={versions['keras']}", versions[MADE]) == (trials.OTHER_KERAS, inventory.packages[MADE])
     shutil.rmtree(tmp_path / ".venvs")  # pytest would keep its gigabytes

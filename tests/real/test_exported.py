@@ -13,14 +13,15 @@ from kerasbench import runtimes
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code
+from kerasbench.protocol.stages import ALL, stage_of
 from kerasbench.variants import BY_NAME
 from tests import made
 from tests.real import trials
 
 pytestmark = pytest.mark.real
 
-SIZES = dataclasses.replace(made.SIZES, left_out=["predict_all"], warmup_calls=2)
-CALLS = dataclasses.replace(trials.SHORTEST, kind="calls", sizes=SIZES)
+SIZES = dataclasses.replace(made.SIZES, warmup_calls=2)
+CALLS = dataclasses.replace(trials.CALLS.leaving_out(ALL), sizes=SIZES)
 SCENARIO = """
 import keras
 from kerasbench import Scenario, Workload
@@ -56,12 +57,11 @@ CALLS_BACK = "import jax; return jax.pure_callback(lambda x: x, jax.ShapeDtypeSt
 )
 def test_an_exported_model_predicts_what_keras_does(runtime: str, backend: str, tmp_path: Path) -> None:
     file, options = catalog.builtin_folder() / "tiny" / "small_cnn.py", Options(runtime=runtime)
-    left = trials.run(file, backend, options, protocol=CALLS, caches=str(tmp_path), fills_caches=True)
+    left = trials.run(file, backend, options, plan=CALLS, caches=str(tmp_path), fills_caches=True)
     assert left.failure is None and left.measurement is None
-    of_runtime = trials.measured(trials.run(file, backend, options, protocol=CALLS, caches=str(tmp_path)))
-    assert {(latency.way, latency.batch) for latency in of_runtime.prediction} == {
-        (way, batch) for way in ("predict_on_batch", "call", "predict_call") for batch in (1, 4)
-    }
+    of_runtime = trials.measured(trials.run(file, backend, options, plan=CALLS, caches=str(tmp_path)))
+    ways = ("predict_on_batch", "call", "predict_call")
+    assert of_runtime.calls.keys() == {stage_of(way, batched) for way in ways for batched in (False, True)}
     exported = made.known(of_runtime.exported)
     assert exported.bytes > 4 * exported.parameters and made.known(exported.first_ns) > 0
     assert "keras" in exported.versions and "keras" not in of_runtime.resolved.versions
@@ -74,7 +74,7 @@ def test_an_exported_model_predicts_what_keras_does(runtime: str, backend: str, 
 def test_what_cannot_be_exported_is_said_in_one_sentence(call: str, cause: str, tmp_path: Path) -> None:
     file, options = tmp_path / "own.py", Options(runtime="jax_export")
     file.write_text(SCENARIO.format(call=call))
-    outcome = trials.run(file, "jax", options, protocol=CALLS, caches=str(tmp_path), fills_caches=True)
+    outcome = trials.run(file, "jax", options, plan=CALLS, caches=str(tmp_path), fills_caches=True)
     failure = made.known(outcome.failure)
     assert failure.code is Code.UNSUPPORTED and "\n" not in failure.cause
     assert failure.cause.startswith(f"the model cannot be exported to jax_export: {cause}")

@@ -82,7 +82,7 @@ def test_a_peak_above_the_limit_of_memory_is_a_failure_though_it_was_never_seen(
     ],
 )
 def test_a_gpu_that_is_not_there_is_never_a_row(faults: Path, backend: str, code: Code, cause: str) -> None:
-    outcome = trials.run(faults / "fine.py", backend, device=Device("cuda", 99), protocol=trials.STEPS_ALONE)
+    outcome = trials.run(faults / "fine.py", backend, device=Device("cuda", 99), plan=trials.STEPS_ALONE)
     assert outcome.measurement is None and outcome.failure is not None
     assert outcome.failure.code is code
     assert cause in outcome.failure.cause

@@ -9,6 +9,7 @@ import pytest
 from kerasbench.plan import live
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.requests import Input, ModelConfig
+from kerasbench.protocol.stages import TRAIN
 from tests import made
 from tests.real import trials
 from tests.repository import printed
@@ -70,7 +71,7 @@ def test_a_model_that_one_backend_saved_is_the_same_on_another(models: Models) -
         parity = made.known(measurement.parity)
         assert [len(output) for output in parity.outputs] == [64, 16]
         assert (parity.silenced, len(parity.losses)) == (["dropout"], 6)
-        assert 2 <= len(made.trained(measurement).slices) <= 4  # two again where others disturbed them
+        assert 2 <= len(measurement.samples[TRAIN]) <= 4  # two again where others disturbed them
         assert measurement.parameters == 50 * 8 + 14 + 7 * 14
 
 
@@ -78,9 +79,10 @@ def test_a_model_that_was_not_compiled_predicts_for_the_rows_that_it_is_given(mo
     rows = tmp_path / "rows.npz"
     samples = live.write_rows(rows, (np.ones((40, 8)), np.ones((40, 4))))
     given = ModelConfig(rows=str(rows), samples=samples)
-    measurement = trials.measured(trials.run(models[0] / "one.keras", "torch", model_config=given))
+    plan = trials.fitted(trials.SHORTEST, predicts_only=True)
+    measurement = trials.measured(trials.run(models[0] / "one.keras", "torch", model_config=given, plan=plan))
     assert (measurement.training, measurement.learning, measurement.batch.x) == (None, None, "float32[32, 8]")
-    assert [latency.batch for latency in measurement.prediction] == [1, 32]
+    assert [calls.batch for calls in measurement.calls.values()] == [1, 32]
     assert len(set(made.known(measurement.parity).outputs[0])) == 4  # of equal rows
 
 
@@ -103,7 +105,7 @@ def test_each_hostile_file_is_one_sentence_and_rows_that_look_up_one_row_are_ref
 def test_lists_weights_and_a_step_of_its_own_are_measured_where_they_run(tmp_path: Path) -> None:
     file = tmp_path / "several.py"
     file.write_text(LIST)
-    measurement = trials.measured(trials.run(file, "torch", protocol=trials.STEPS_ALONE))
+    measurement = trials.measured(trials.run(file, "torch", plan=trials.STEPS_ALONE))
     assert measurement.batch.x == "[0] float32[16, 3], [1] float32[16, 4]"
     failure = made.known(trials.run(file, "jax").failure)
     assert failure.code is Code.UNSUPPORTED and "the model's own train_step does not run on jax" in failure.cause

@@ -34,7 +34,7 @@ def test_a_sweep_measures_an_exported_model_at_every_size(faults: Path, tmp_path
     (data,) = tmp_path.glob("*.json")
     latencies = {
         (trial.options.get("runtime"), trial.options.get("batch")): [
-            latency.batch for latency in made.known(trial.measurement).prediction
+            calls.batch for calls in made.known(trial.measurement).calls.values()
         ]
         for trial in load(data).trials
     }

@@ -10,6 +10,7 @@ import pytest
 
 from kerasbench.protocol.columns import Options, has_glibc
 from kerasbench.protocol.messages import Code
+from kerasbench.protocol.stages import EPOCH
 from tests import made
 from tests.real import trials
 
@@ -37,7 +38,7 @@ def test_a_step_computes_in_the_dtype_by_the_threads_and_with_the_memory_and_com
     faults: Path, backend: str, dtype: str, jit: bool, threads: int | None
 ) -> None:
     asked = Options(dtype=dtype, jit=jit, threads=threads, malloc="keep" if has_glibc() else None)
-    outcome = trials.run(faults / "fine.py", backend, options=asked, protocol=trials.STEPS_ALONE)
+    outcome = trials.run(faults / "fine.py", backend, options=asked, plan=trials.STEPS_ALONE)
     measurement = trials.measured(outcome)
     resolved = measurement.resolved
     assert (resolved.subnormals, resolved.malloc) == ("flushed", asked.get("malloc"))
@@ -52,8 +53,8 @@ def test_a_step_computes_in_the_dtype_by_the_threads_and_with_the_memory_and_com
 
 @pytest.mark.weekly
 def test_a_soak_leaves_subnormal_numbers_as_torch_has_them(faults: Path) -> None:
-    protocol = dataclasses.replace(trials.STEPS_ALONE, lasts=True)
-    measurement = trials.measured(trials.run(faults / "fine.py", "torch", protocol=protocol))
+    plan = dataclasses.replace(trials.STEPS_ALONE, fixed_time=True, keeps_subnormals=True)
+    measurement = trials.measured(trials.run(faults / "fine.py", "torch", plan=plan))
     assert measurement.resolved.subnormals == "kept"
 
 
@@ -77,9 +78,9 @@ def test_what_cannot_be_had_is_refused(faults: Path, backend: str, options: Opti
 @pytest.mark.weekly
 def test_tensorflow_is_fed_batches_that_are_made_once(faults: Path) -> None:
     asked = Options(tf_data=True, steps_per_execution=2)
-    measured = trials.measured(trials.run(faults / "fine_lists.py", "tensorflow", asked, protocol=trials.SHORTEST))
+    measured = trials.measured(trials.run(faults / "fine_lists.py", "tensorflow", asked, plan=trials.SHORTEST))
     assert measured.resolved.batches_once and made.known(measured.parity).losses
-    from_arrays = trials.measured(trials.run(faults / "fine_lists.py", "tensorflow", protocol=trials.SHORTEST))
+    from_arrays = trials.measured(trials.run(faults / "fine_lists.py", "tensorflow", plan=trials.SHORTEST))
     assert not from_arrays.resolved.batches_once
     assert made.known(measured.parity).losses == pytest.approx(made.known(from_arrays.parity).losses, rel=1e-4)
 
@@ -87,7 +88,7 @@ def test_tensorflow_is_fed_batches_that_are_made_once(faults: Path) -> None:
 def test_a_second_process_finds_what_the_first_has_compiled(faults: Path, tmp_path: Path) -> None:
     asked: dict[str, Any] = {"options": Options(warm_cache=True), "caches": str(tmp_path)}
     first, second = (
-        trials.run(faults / "fine.py", "jax", protocol=trials.STEPS_ALONE, fills_caches=fills, **asked)
+        trials.run(faults / "fine.py", "jax", plan=trials.STEPS_ALONE, fills_caches=fills, **asked)
         for fills in (True, False)
     )
     assert trials.measured(first).resolved.cached == 0
@@ -102,8 +103,8 @@ def test_a_scenario_s_callbacks_and_its_validation_are_part_of_timed_training(fa
 
 @pytest.mark.weekly
 def test_the_published_protocol_runs_every_epoch() -> None:
-    protocol = dataclasses.replace(trials.SHORTEST, kind="published")
-    measurement = trials.measured(trials.builtin("tabular_conv1d", "default", "jax", protocol=protocol))
+    plan = trials.SHORTEST.of_kind("published")
+    measurement = trials.measured(trials.builtin("tabular_conv1d", "default", "jax", plan=plan))
     published = made.known(measurement.published)
     assert len(published.epochs_ns) == 10
     assert sum(published.epochs_ns) <= published.total_ns
@@ -113,11 +114,11 @@ def test_the_published_protocol_runs_every_epoch() -> None:
     assert (published.predict_samples, len(published.predict_ns)) == (4_000, 2)
     assert made.taught(measurement).steps == 250
     assert made.trained(measurement).first_step_ns is None
-    assert len(made.trained(measurement).epochs) >= 1
+    assert len(measurement.samples[EPOCH]) >= 1
 
 
 # Random numbers that cannot be switched off; a second model that cannot be built.
 @pytest.mark.parametrize("name", ["distorts_pictures", "builds_once"])
 def test_what_cannot_be_judged_is_measured_all_the_same(faults: Path, name: str) -> None:
-    outcome = trials.run(faults / "strange.py", "jax", workload=name, protocol=trials.STEPS_ALONE)
+    outcome = trials.run(faults / "strange.py", "jax", workload=name, plan=trials.STEPS_ALONE)
     assert trials.measured(outcome).parity is None

@@ -1,6 +1,5 @@
 """The private names of Keras that kerasbench uses: those of the installed Keras, of the nightly, and of one without."""
 
-import dataclasses
 import json
 import os
 import subprocess
@@ -14,6 +13,8 @@ from kerasbench import backends
 from kerasbench.environments import sides
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code
+from kerasbench.protocol.stages import TRAIN
+from tests import made
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -21,7 +22,6 @@ pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[2]
 LOOKS_UP = ROOT / "tests" / "private_names.py"  # in a process of its own: it imports Keras
 NIGHTLY = "keras-nightly"
-EXPLAINED = dataclasses.replace(trials.SHORTEST, parts=True)
 PLACES = {"ArrayDataAdapter", "_compute_attention", "gru", "lstm"}
 OWN = {
     "jax": {"JAXEpochIterator"},
@@ -62,11 +62,10 @@ def test_the_installed_keras_has_each_name_and_each_does_what_it_is_used_for(bac
     "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name == "tensorflow")) for name in backends.names()]
 )
 def test_a_keras_without_them_is_measured_and_what_is_lost_is_said(backend: str, faults: Path) -> None:
-    outcome = trials.run(faults / "moved.py", backend, protocol=EXPLAINED)
+    outcome = trials.run(faults / "moved.py", backend, plan=trials.TAKEN_APART)
     measurement = trials.measured(outcome)
-    training = measurement.training
-    assert training is not None and len(training.slices) and training.parts is not None
-    assert (training.shuffle_ns, measurement.resolved.recurrent) == (None, [])
+    assert len(measurement.samples[TRAIN]) and measurement.peak_flops is not None
+    assert (made.known(measurement.short_epoch).shuffle_ns, measurement.resolved.recurrent) == (None, [])
     missing = {"ArrayDataAdapter", "lstm", *(["get_device"] if backend == "torch" else [])}
     missing |= {"gone"} if backend == "tensorflow" else set()
     assert {sentence.split(" has no ")[1].split(" ")[0] for sentence in measurement.lost} == missing
@@ -82,8 +81,8 @@ def test_the_nightly_keras_is_measured_on_every_backend(faults: Path, tmp_path: 
         assert ".dev" in found["keras"]
         require_all(found, backend)
         for options in (Options(), Options(steps_per_execution=2)):
-            protocol = EXPLAINED if options == Options() else trials.STEPS_ALONE
-            outcome = trials.run(faults / "fine.py", backend, options, python=python, protocol=protocol)
+            plan = trials.TAKEN_APART if options == Options() else trials.STEPS_ALONE
+            outcome = trials.run(faults / "fine.py", backend, options, python=python, plan=plan)
             if outcome.failure is not None and backend == "torch" and options != Options():
                 assert outcome.failure.code is Code.UNSUPPORTED
                 continue

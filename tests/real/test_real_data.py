@@ -42,7 +42,7 @@ def test_real_rows_are_downloaded_once_and_fed(faults: Path, home: Path, tmp_pat
     assert (home / "mnist.npz").is_file()
     served.unlink()
     real, synthetic = (
-        trials.measured(trials.run(file, "jax", data=data, kept=kept, protocol=trials.STEPS_ALONE))
+        trials.measured(trials.run(file, "jax", data=data, kept=kept, plan=trials.STEPS_ALONE))
         for data in ("real", "synthetic")
     )
     assert real.batch.x == "float32[16, 28, 28]"

@@ -12,6 +12,7 @@ from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.requests import counts_epochs
+from kerasbench.protocol.stages import EPOCH
 from tests import made
 from tests.real import trials
 
@@ -45,10 +46,9 @@ def test_every_builtin_scenario_is_checked_here() -> None:
 )
 def test_a_scenario_on_its_backends(name: str, chosen: list[str]) -> None:
     workload = WORKLOADS.get(name, "default")
-    protocols = {backend: trials.SHORTEST if WHOLE.get(name) == backend else trials.STEPS_ALONE for backend in chosen}
-    outcomes = {
-        backend: trials.builtin(name, workload, backend, protocol=protocol) for backend, protocol in protocols.items()
-    }
+    whole = trials.fitted(trials.SHORTEST, steps=1) if name == "iris_mlp" else trials.SHORTEST
+    plans = {backend: whole if WHOLE.get(name) == backend else trials.STEPS_ALONE for backend in chosen}
+    outcomes = {backend: trials.builtin(name, workload, backend, plan=plan) for backend, plan in plans.items()}
     measured = {backend: trials.measured(outcome) for backend, outcome in outcomes.items()}
     for backend, measurement in measured.items():
         assert places(measurement) == {"cpu:0"}
@@ -67,14 +67,14 @@ def test_a_scenario_on_its_backends(name: str, chosen: list[str]) -> None:
             assert (measurement.vanishing is not None) is (backend == "torch")
         if WHOLE.get(name) == backend:
             phases_come_in_order(outcomes[backend], measurement)
-            assert bool(training.epochs) is (training.unit == "step")
+            assert (EPOCH in measurement.samples) is (training.unit == "step")
             if name in LEARNING:
                 assert learning.loss < learning.first_loss and made.known(learning.accuracy) > 2 * CHANCE
     assert trials.disagreements(measured) == {}
     for backend in chosen if name in BASELINES else []:
         is_whole = (name, backend) == ("mnist_mlp", "jax")  # learning and prediction, which they share, one shows
-        protocol = trials.SHORTEST if is_whole else trials.STEPS_ALONE
-        baseline = trials.measured(trials.builtin(name, workload, backend, TWIN, protocol))
+        plan = trials.SHORTEST if is_whole else trials.STEPS_ALONE
+        baseline = trials.measured(trials.builtin(name, workload, backend, TWIN, plan))
         keras = measured["jax"]
         assert trials.disagreements({Column("jax", "cpu"): keras, Column("jax", "cpu", TWIN): baseline}) == {}
         assert baseline.parity is not None
@@ -88,7 +88,7 @@ def test_a_scenario_on_its_backends(name: str, chosen: list[str]) -> None:
 
 
 def test_rows_are_fed_one_by_one_through_python_as_they_are_from_arrays() -> None:
-    batch = trials.measured(trials.builtin("mnist_linear", "per_sample", "jax", protocol=trials.STEPS_ALONE)).batch
+    batch = trials.measured(trials.builtin("mnist_linear", "per_sample", "jax", plan=trials.STEPS_ALONE)).batch
     assert (batch.x, batch.y) == ("float32[128, 784]", "int32[128]")
 
 
@@ -101,7 +101,7 @@ def phases_come_in_order(outcome: Outcome, measurement: Measurement) -> None:
     assert measurement.parity is not None
     assert [phase.name for phase in outcome.phases] == [
         "spawn", "worker", "import", "keras", "device", "scenario", "data", "build", "first step", "learn", "train",
-        *["epoch"] * (made.trained(measurement).unit == "step"), "predict", "finish",
+        *["epoch"] * (made.trained(measurement).unit == "step"), *["predict"] * 3, "finish",
         *["parity"] * bool(measurement.parity.silenced), "exit",
     ]  # fmt: skip
     assert all(earlier.end_ns <= later.start_ns for earlier, later in pairwise(outcome.phases))

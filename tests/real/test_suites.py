@@ -73,12 +73,12 @@ from contextlib import nullcontext
 from pathlib import Path
 from kerasbench import backends
 from kerasbench.protocol.columns import Device
-from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.protocol.requests import TrialPlan, TrialRequest
 from kerasbench.runners.feed import prepare
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.scenario import load
 from kerasbench.worker.build import prepare_model
-request = TrialRequest("", "", "", "default", "jax", Device("cpu"), 5, "synthetic", Protocol())
+request = TrialRequest("", "", "", "default", "jax", Device("cpu"), 5, "synthetic", TrialPlan())
 runner = KerasRunner(backends.get("jax"), request)
 runner.load(lambda phase: nullcontext())
 scenario, _ = load(Path(sys.argv[1]))
@@ -98,7 +98,7 @@ def every_kind(tmp_path: Path) -> Path:
 @pytest.mark.weekly
 def test_layers_of_every_kind_agree_and_say_how_they_were_computed(every_kind: Path) -> None:
     measured = {
-        name: trials.measured(trials.run(every_kind, name, protocol=trials.STEPS_ALONE)) for name in backends.names()
+        name: trials.measured(trials.run(every_kind, name, plan=trials.STEPS_ALONE)) for name in backends.names()
     }
     assert trials.disagreements(measured) == {}  # so they begin with the same weights
     for measurement in measured.values():
@@ -116,7 +116,7 @@ def test_every_workload_of_the_suite_of_layers_is_checked_here() -> None:
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_layer_is_trained_on_every_backend_and_they_agree(layer: str) -> None:
     outcomes = {
-        name: trials.builtin("layers/layers", layer, name, protocol=trials.STEPS_ALONE) for name in backends.names()
+        name: trials.builtin("layers/layers", layer, name, plan=trials.STEPS_ALONE) for name in backends.names()
     }
     measured = {name: trials.measured(outcome) for name, outcome in outcomes.items()}
     assert trials.disagreements(measured) == {}
@@ -142,5 +142,5 @@ def test_what_is_random_is_drawn_and_what_is_not_stays_as_it_was_built(every_kin
 def test_the_scenario_to_begin_with_is_measured_as_it_stands(tmp_path: Path) -> None:
     file = tmp_path / "my_model.py"
     templates.begin_file(file)
-    outcome = trials.run(file, "jax", protocol=trials.STEPS_ALONE)
+    outcome = trials.run(file, "jax", plan=trials.STEPS_ALONE)
     assert trials.measured(outcome).parameters == 79_510

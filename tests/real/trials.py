@@ -9,6 +9,7 @@ from typing import Any
 from kerasbench import sources, variants
 from kerasbench.analysis.parity import judge_parity
 from kerasbench.plan import catalog
+from kerasbench.plan.stages import shares_of, stages_of
 from kerasbench.processes import block
 from kerasbench.processes.block import BlockMember
 from kerasbench.processes.outcome import Outcome
@@ -17,7 +18,8 @@ from kerasbench.processes.variables import NOTHING
 from kerasbench.protocol.columns import DEFAULT, Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.messages import Failure
-from kerasbench.protocol.requests import ModelConfig, Protocol, TrialRequest
+from kerasbench.protocol.requests import ModelConfig, TrialPlan, TrialRequest
+from kerasbench.protocol.stages import PARTS
 from kerasbench.runs import turns
 from kerasbench.runs.launcher import BriefPolicy
 from tests import made
@@ -25,10 +27,19 @@ from tests import made
 # Another keras than the tests themselves have, so that what was measured tells which environment it was measured in.
 OTHER_KERAS = "keras==3.15.0"
 # Two slices of at least a millisecond in each stage: enough to go through every phase, and to measure nothing.
-SHORTEST = Protocol(
+SHORTEST = TrialPlan(
     slice_ns=1_000_000, warmup_min_ns=0, warmup_max_ns=1, predict_warmup_ns=0, slices_max_ns=1, min_cycles=2
 )
-STEPS_ALONE = dataclasses.replace(SHORTEST, kind="sweep")
+STEPS_ALONE = SHORTEST.of_kind("sweep")
+
+
+def fitted(plan: TrialPlan, **workload: Any) -> TrialPlan:
+    """Return a plan with those of its stages that a workload has, of which this is said, as a run has them measured."""
+    return dataclasses.replace(plan, stages=stages_of(plan, made.changed(made.workload(), **workload)))
+
+
+CALLS = fitted(SHORTEST.of_kind("calls"))
+TAKEN_APART = dataclasses.replace(SHORTEST, stages=(*SHORTEST.stages, PARTS))
 
 
 def member(
@@ -63,7 +74,7 @@ def run(
 
 
 def together(entrants: Sequence[BlockMember], at_once: int = 1, kept: Mapping[str, str] = NOTHING) -> list[Outcome]:
-    policy = LeastPolicy(entrants[0].request.protocol, made.workload())
+    policy = LeastPolicy(entrants[0].request.plan, made.workload())
     return [made.known(outcome) for outcome in block.measure(entrants, policy, lambda event: None, at_once, kept)]
 
 
@@ -74,15 +85,15 @@ class LeastPolicy(BriefPolicy):
         return turns.draw_orders("real")(columns)
 
     def enough(self, stage: str, slices: Mapping[int, Sequence[Slice]]) -> bool:
-        shares = turns.shares(self.protocol, self.workload) if self.protocol.lasts else {}
-        return turns.enough(self.protocol, shares, stage, [*slices.values()])
+        shares = shares_of(self.plan, self.workload) if self.plan.fixed_time else {}
+        return turns.enough(self.plan, shares, stage, [*slices.values()])
 
 
 def builtin(
-    scenario: str, workload: str, backend: str, options: Options = DEFAULT, protocol: Protocol = SHORTEST
+    scenario: str, workload: str, backend: str, options: Options = DEFAULT, plan: TrialPlan = SHORTEST
 ) -> Outcome:
     file = catalog.builtin_folder() / f"{scenario}.py"
-    return run(file, backend, options=options, workload=workload, protocol=protocol)
+    return run(file, backend, options=options, workload=workload, plan=plan)
 
 
 def measured(outcome: Outcome) -> Measurement:

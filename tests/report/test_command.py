@@ -14,13 +14,13 @@ from kerasbench.modes.command import command as declared
 from kerasbench.modes.command import settings
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Options, Size
-from kerasbench.protocol.requests import ModelConfig, Protocol
+from kerasbench.protocol.requests import ModelConfig, TrialPlan
 from kerasbench.report.command import command
 from kerasbench.results.run import PUBLISHED, QUICK, SWEEP, Effort, RunConfig, exactly
 from kerasbench.sources import saved_model
 from tests import made
 
-SOAKED = Effort(1, 1, cold=False, protocol=Protocol("calls", lasts=True))  # as the command soak makes it
+SOAKED = Effort(1, 1, cold=False, plan=TrialPlan("calls", fixed_time=True))  # as the command soak makes it
 SIZES = [Options(batch=batch) for batch in (1, 8)]
 BESIDE = [Options(), Options(malloc="keep"), Options(native=True)]
 A = {"scenarios": ["a"]}
@@ -38,8 +38,8 @@ CASES: dict[str, dict[str, Any]] = {
     "--scenario a --malloc default,keep --native": A | {"options": BESIDE},
     "--scenario a --batch-size 64 --rounds 3": A | {"model_config": ModelConfig(batch=64), "effort": exactly(3)},
     "--scenario a --rounds 3 --control": A | {"effort": exactly(3), "control": True},
-    "--scenario a --protocol calls --rounds 3": A | {"effort": exactly(3, Protocol("calls"))},
-    "sweep a --batch-size 1,8 --rounds 3": A | {"options": SIZES, "effort": Effort(3, 3, protocol=SWEEP)},
+    "--scenario a --protocol calls --rounds 3": A | {"effort": exactly(3, TrialPlan().of_kind("calls"))},
+    "sweep a --batch-size 1,8 --rounds 3": A | {"options": SIZES, "effort": Effort(3, 3, plan=SWEEP)},
     "sweep a --width 0.5,2": A | {"options": [Options(width=0.5), Options().at(Size(width=2.0))]},
     "fastest a": A | {"effort": EFFORT},
     "fastest a --for predict-one --within 10%": A | {"effort": EFFORT},

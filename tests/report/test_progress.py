@@ -17,6 +17,7 @@ from kerasbench.plan.duration import Eta, History, RunScatter
 from kerasbench.processes.block import TrialState
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import Code, Phase
+from kerasbench.protocol.stages import BATCH
 from kerasbench.report.progress import ConsoleProgress, foresight
 from kerasbench.results import run as saved
 from tests import made
@@ -67,7 +68,7 @@ def test_without_a_terminal_there_is_a_plain_line_for_each_trial() -> None:
 
 def test_a_prediction_is_told_as_the_table_has_it() -> None:
     measurement = made.predicting((1.0, 2.0, 9.0))
-    calls_ns = measurement.prediction[1].calls_ns
+    calls_ns = measurement.calls[BATCH].calls_ns
     calls_ns[10:20] = [1_500_000] * 9 + [6_500_000]  # the mean of a slice is not the median of its calls
     trial = made.in_block(1, measurement)
     assert "dense on PyTorch: 1.50 ms/prediction (" in lines(started(TORCH, rounds=1), TrialEnded(TORCH, trial))[-1]

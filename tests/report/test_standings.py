@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.protocol.measurement import Slice
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.report.live import LiveBlock, LogRatios, log_ratios, standing
 from tests import made
 
@@ -64,7 +64,9 @@ def test_blocks_count_alike_and_columns_that_are_gone_are_not_told() -> None:
 
 @pytest.mark.parametrize("lasts", [True, False])
 def test_nobody_is_ahead_in_a_soak(lasts: bool) -> None:
-    cases = [dataclasses.replace(made.case(backend=name), protocol=Protocol(lasts=lasts)) for name in ("jax", "torch")]
+    cases = [
+        dataclasses.replace(made.case(backend=name), plan=TrialPlan(fixed_time=lasts)) for name in ("jax", "torch")
+    ]
     live = LiveBlock(cases, True, 0.03, [])
     times_ns = {cases[0].label: 1_000, cases[1].label: 2_000}
     live.end_cycle("train", {label: [Slice(10, ns, cycle, 0) for cycle in range(3)] for label, ns in times_ns.items()})

@@ -80,7 +80,7 @@ def test_a_backend_that_is_not_there_may_stand_in_a_result_file() -> None:
         ("native/__init__.py", [name for name in COLUMNS if "native" in name]),
         ("native/torch.py", ["torch cpu native=on"]),
         ("variants/malloc.py", [name for name in COLUMNS if "malloc" in name]),
-        ("cli/*.py report/*.py plan/*.py analysis/*.py settings.py results/*.py runs/r*.py runs/[mc]*.py", []),
+        ("cli/*.py report/*.py plan/[cdlr]*.py analysis/*.py settings.py results/*.py runs/r*.py runs/[mc]*.py", []),
     ],
 )
 def test_a_change_voids_the_columns_that_use_the_file(elsewhere: Path, files: str, columns: list[str]) -> None:

@@ -58,7 +58,7 @@ def step_ms(row: Row) -> float:
 
 
 BATCH = Options(batch=128)
-SWEPT = run(9.0, options=BATCH, effort=saved.Effort(protocol=saved.SWEEP))
+SWEPT = run(9.0, options=BATCH, effort=saved.Effort(plan=saved.SWEEP))
 EXPLAINED = run(7.0, options=BATCH, mode=explain.MODE, day=2)
 PUBLISHED = run(5.0, "conv", 1, effort=saved.PUBLISHED, day=3)
 

@@ -6,17 +6,17 @@ import sys
 import pytest
 
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options, Size
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.results.run import DEFAULT, INTERRUPTED, QUICK, SWEEP, UNWRITTEN, Group, ScenarioFacts
 from kerasbench.worker.clock import STEADY_WINDOW
 from tests import made
 from tests.repository import ROOT, printed
 
 
-@pytest.mark.parametrize("protocol", [DEFAULT.protocol, QUICK.protocol, SWEEP])
-def test_the_longest_warm_up_holds_the_slices_by_which_it_is_judged(protocol: Protocol) -> None:
+@pytest.mark.parametrize("plan", [DEFAULT.plan, QUICK.plan, SWEEP])
+def test_the_longest_warm_up_holds_the_slices_by_which_it_is_judged(plan: TrialPlan) -> None:
     # K is a power of two, so a slice may last twice as long as it must; two more are the least that finds K.
-    assert protocol.warmup_max_ns >= (2 * STEADY_WINDOW + 2) * 2 * protocol.slice_ns
+    assert plan.warmup_max_ns >= (2 * STEADY_WINDOW + 2) * 2 * plan.slice_ns
 
 
 def test_a_case_s_column_leaves_out_the_size_which_makes_a_row_of_its_own() -> None:

@@ -15,6 +15,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.pages import page
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
+from kerasbench.protocol.stages import ALL, BATCH, EPOCH, ONE, PARTS_OF_STEP
 from kerasbench.results.checks import TICK_NS, require_possible_times
 from kerasbench.results.run import MAX_COLUMNS, MAX_ROUNDS, Trial
 from kerasbench.results.store import MAX_FILE_BYTES, Store, as_json, as_line, clear_leftovers, load, result_files
@@ -44,7 +45,7 @@ def test_what_was_computed_of_a_run_while_it_went_on_is_not_written(store: Store
     """A value that was cached stands in ``vars`` as a field does."""
     fresh, read = (made.record(made.trial()) for _ in range(2))
     page.whole(Findings.of(read))
-    assert "median_ns" in vars(made.trained(made.known(read.trials[0].measurement)))
+    assert "median_ns" in vars(made.known(read.trials[0].measurement))
     store.finish(fresh)
     expected = store.data.read_bytes()
     store.finish(read)
@@ -158,10 +159,10 @@ def test_a_run_that_goes_on_stands_for_itself_once(store: Store, tmp_path: Path)
 @pytest.mark.parametrize(
     ("name", "content", "complaint"),
     [
-        *(("x.json", content, "not a kerasbench result") for content in (b"", b"[1, 2", b"\xff", b'{"schema": 5}')),
-        ("x.json", b'{"schema": 1}', r"older kerasbench \(schema 1, not 6\); read it with that version, or measure"),
+        *(("x.json", content, "not a kerasbench result") for content in (b"", b"[1, 2", b"\xff", b'{"schema": 7}')),
+        ("x.json", b'{"schema": 1}', r"older kerasbench \(schema 1, not 7\); read it with that version, or measure"),
         ("x.json", b'{"schema": 99}', "newer kerasbench"),
-        ("x.json", as_line(made.record()).replace(b'"schema":6', b'"cases":0'), "missing required field `schema`"),
+        ("x.json", as_line(made.record()).replace(b'"schema":7', b'"cases":0'), "missing required field `schema`"),
         *(("x.jsonl", content, "not a kerasbench result") for content in (b"", b"{}\n", b"[1, 2\n", b"\xff\n")),
         ("x.jsonl", b'{"schema": 99}\n', "newer kerasbench"),
     ],
@@ -178,12 +179,12 @@ def test_what_is_no_result_file_is_refused(tmp_path: Path, name: str, content: b
 
 FIRST = "trials/0"
 MEASURED = f"{FIRST}/measurement"
-TRAINING = f"{MEASURED}/training"
-THROUGHPUT = f"{MEASURED}/throughput"
+SAMPLES = f"{MEASURED}/samples"
+TRAINED = f"{SAMPLES}/train"
 PUBLISHED = {"total_ns": 2, "epochs_ns": [1, 1], "history": {}, "predict_samples": 1, "predict_ns": [1]}
 NO_SLICES: dict[str, list[int]] = {"count": [], "ns": []}
 SLICES = {"count": [1, 1], "ns": [5, 5]}
-PARTS = {"arrays": SLICES, "ready": SLICES, "bare": SLICES, "peak_flops": 1e9}
+PARTS: dict[str, object] = {f"{SAMPLES}/{part}": SLICES for part in PARTS_OF_STEP} | {f"{MEASURED}/peak_flops": 1e9}
 FLOPS = {"scenario": "dense", "workload": "default", "operations": 1e308}
 STEPS = "scenarios/0/description/workloads/0/steps"
 Edits = dict[str, object]  # values by the keys and indexes that lead to them
@@ -205,24 +206,22 @@ def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> P
 @pytest.mark.parametrize(
     ("path", "value", "complaint"),
     [
-        (f"{TRAINING}/slices", NO_SLICES, "computed is empty"),
-        (f"{TRAINING}/parts", PARTS | {"bare": NO_SLICES}, "computed is empty"),
-        (f"{THROUGHPUT}/passes_ns", [], "computed is empty"),
+        (TRAINED, NO_SLICES, "computed is empty"),
+        (f"{MEASURED}/passes/passes_ns", [], "computed is empty"),
         (f"{MEASURED}/published", PUBLISHED | {"history": {"loss": []}}, "computed is empty"),
         (f"{MEASURED}/published", PUBLISHED | {"epochs_ns": []}, "computed is empty"),
-        (f"{TRAINING}/slices", SLICES | {"count": [1, 0]}, "count is out of range"),
-        (f"{THROUGHPUT}/slices", SLICES | {"ns": [5, 0]}, "ns is out of range"),
-        (f"{THROUGHPUT}/slices", SLICES | {"cpu_ns": [None, 10**19]}, "cpu_ns is out of range"),
-        (f"{TRAINING}/slices", SLICES | {"cpu_ns": [5]}, r"differ in length.*training\.slices"),
-        (f"{TRAINING}/slices", SLICES | {"ns": ["5", 5]}, r"Expected `int`.*training\.slices\.ns"),
-        (f"{TRAINING}/parts", PARTS | {"peak_flops": 1e308}, "peak_flops is out of range"),
-        (f"{MEASURED}/prediction/0/calls_ns", [5, 0, 7], "calls_ns is out of range"),
-        (f"{TRAINING}/epoch_steps", 10**18 + 1, "epoch_steps is out of range"),
+        (TRAINED, SLICES | {"count": [1, 0]}, "count is out of range"),
+        (f"{SAMPLES}/predict_all", SLICES | {"ns": [5, 0]}, "ns is out of range"),
+        (f"{SAMPLES}/predict_all", SLICES | {"cpu_ns": [None, 10**19]}, "cpu_ns is out of range"),
+        (TRAINED, SLICES | {"cpu_ns": [5]}, r"differ in length.*samples"),
+        (TRAINED, SLICES | {"ns": ["5", 5]}, r"Expected `int`.*samples"),
+        (f"{MEASURED}/peak_flops", 1e308, "peak_flops is out of range"),
+        (f"{MEASURED}/calls/predict_one/calls_ns", [5, 0, 7], "calls_ns is out of range"),
+        (f"{MEASURED}/short_epoch/steps", 10**18 + 1, "steps is out of range"),
         (f"{MEASURED}/published", PUBLISHED | {"history": {"loss": [1e308]}}, "history is out of range"),
         (f"{MEASURED}/peak_rss_bytes", -1, "peak_rss_bytes is out of range"),
         (f"{MEASURED}/steps_per_epoch", 0, "steps_per_epoch is out of range"),
         (f"{MEASURED}/full_steps_per_epoch", 10**6, "more full steps than steps"),
-        (f"{MEASURED}/usage/wall_ns", 0, "its steps took no time"),
         (MEASURED, None, "either a measurement or a failure"),
         (f"{FIRST}/scenario", "other", "trials of other, which is not one of its scenarios"),
         (f"{FIRST}/ended", "2026-01-02T03:04:05+01:00", "'2026-01-02T03:04:05\\+01:00' is not a time"),
@@ -253,9 +252,8 @@ def test_values_that_cannot_be_are_named(store: Store, path: str, value: object,
 
 
 def test_a_model_that_only_predicts_has_a_prediction_of_a_way_that_there_is(store: Store) -> None:
-    predicting = made.predicting()
-    strange = [made.changed(latency, way="x") for latency in predicting.prediction]
-    store.finish(made.record(made.trial(found=made.changed(predicting, prediction=strange, throughput=None))))
+    strange = made.with_samples(made.without(made.predicting(), ONE, BATCH, ALL), x=Samples([1], [1]))
+    store.finish(made.record(made.trial(found=strange)))
     with pytest.raises(ResultsError, match="computed is empty"):
         load(store.data)
 
@@ -270,8 +268,8 @@ def test_no_slice_uses_more_processor_time_than_the_logical_cpus_have(cpu_ns: in
     predicting = made.predicting()
     for measured in (
         made.changed(made.measurement(), training={"warmup": slices}),
-        made.changed(made.measurement(), training={"epochs": slices}),
-        made.changed(predicting, prediction=[made.changed(predicting.prediction[0], slices=slices)]),
+        made.with_samples(made.measurement(), epoch=slices),
+        made.with_samples(predicting, predict_one=slices),
     ):
         run = made.record(made.trial(), made.trial(2, found=measured))  # on two logical CPUs
         with nullcontext() if is_possible else pytest.raises(ResultsError) as refused:
@@ -299,22 +297,24 @@ def test_json_moves_no_cursor_and_holds_the_same() -> None:
 
 
 def test_what_is_not_trained_has_other_things(store: Store) -> None:
-    predicting = made.changed(made.predicting(), throughput=None)
-    building = made.changed(predicting, builds=Samples.of([Slice(3, 30, done=3, rss_bytes=1 << 20)]), prediction=[])
-    for measured, name, nothing in ((building, "builds", NO_SLICES), (predicting, "prediction", [])):
+    predicting = made.without(made.predicting(), ALL)
+    slices = Samples.of([Slice(3, 30, done=3, rss_bytes=1 << 20)])
+    for measured in (made.with_samples(made.without(predicting, ONE, BATCH), build=slices), predicting):
         assert load(edited(store, {}, measured)).trials[0].measurement == measured
+        emptied: list[Edits] = [{SAMPLES: {}}, {f"{SAMPLES}/{next(iter(measured.samples))}": NO_SLICES}]
+        for edits in emptied:
+            with pytest.raises(ResultsError, match="computed is empty"):
+                load(edited(store, edits, measured))
+
+
+def test_a_step_that_was_taken_apart_has_all_its_parts(store: Store) -> None:
+    assert load(edited(store, PARTS)).trials[0].measurement is not None
+    for part in (f"{SAMPLES}/{name}" for name in PARTS_OF_STEP):
         with pytest.raises(ResultsError, match="computed is empty"):
-            load(edited(store, {f"{MEASURED}/{name}": nothing}, measured))
+            load(edited(store, PARTS | {part: NO_SLICES}))
 
 
-def test_a_stream_has_parts_of_a_step_and_no_short_epochs(store: Store) -> None:
-    without = {f"{TRAINING}/epochs": NO_SLICES, f"{TRAINING}/parts": PARTS}
-    with pytest.raises(ResultsError, match="computed is empty"):
-        load(edited(store, without))
-    assert load(edited(store, without | {f"{TRAINING}/streamed": True})).trials[0].measurement is not None
-
-
-@pytest.mark.parametrize("more", [{}, {f"{MEASURED}/prediction": []}])  # a race for predictions, and a later trial
-def test_a_trial_may_have_left_out_short_epochs(store: Store, more: Edits) -> None:
-    measured = made.known(load(edited(store, {f"{TRAINING}/epochs": NO_SLICES} | more)).trials[0].measurement)
-    assert not made.trained(measured).epochs and bool(measured.prediction) is not bool(more)
+@pytest.mark.parametrize("stages", [(EPOCH,), (EPOCH, ONE, BATCH)])  # a race for predictions, and a later trial
+def test_a_trial_may_have_left_out_short_epochs(store: Store, stages: tuple[str, ...]) -> None:
+    measured = made.known(load(edited(store, {}, made.without(made.measurement(), *stages))).trials[0].measurement)
+    assert measured.short_epoch is None and bool(measured.calls) is (ONE not in stages)

@@ -13,7 +13,7 @@ from kerasbench import backends
 from kerasbench.native import Start
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.messages import Code, TrialFailure
-from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.protocol.requests import TrialPlan, TrialRequest
 from kerasbench.runners import Hooks
 from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import Feed, Rows
@@ -91,7 +91,7 @@ def built(file: Path, text: str, hashed: bool = True, layers: Any = (), feed: Fe
     model = SimpleNamespace(jit_compile=True, get_weights=lambda: [X], _flatten_layers=lambda: layers)
     baseline = baseline_file(file, "torch")
     baseline.write_text(text)
-    request = TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", Protocol())
+    request = TrialRequest("mine", str(file), "", "default", "torch", Device("rocm"), 0, "synthetic", TrialPlan())
     planned = dataclasses.replace(request, baseline_hash=file_hash(baseline) if hashed else "")
     runner = BaselineRunner(backends.get("torch"), planned)
     scenario: Any = SimpleNamespace(generate=None, new_tokens=0)

@@ -15,7 +15,7 @@ from kerasbench import backends
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Proof
 from kerasbench.protocol.messages import TrialFailure
-from kerasbench.protocol.requests import Protocol, TrialRequest
+from kerasbench.protocol.requests import TrialPlan, TrialRequest
 from kerasbench.runners import Hooks, keras, trainer
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.keras import KerasRunner
@@ -52,7 +52,7 @@ def scenario(model: Any, **different: Any) -> Scenario:
 
 def built(scenario: Scenario, feed: Feed = FEED, backend: str = "torch", device: Device = CPU, **options: Any) -> Any:
     asked = Options(**options)
-    request = TrialRequest("mine", "mine.py", "", "default", backend, device, 0, "synthetic", Protocol(), asked)
+    request = TrialRequest("mine", "mine.py", "", "default", backend, device, 0, "synthetic", TrialPlan(), asked)
     runner = KerasRunner(backends.get(backend), request)
     runner.take_model(prepare_model(scenario, feed, request))
     return runner

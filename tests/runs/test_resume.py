@@ -111,9 +111,9 @@ def test_what_other_code_measured_is_measured_anew_with_its_row_and_so_is_what_f
 @pytest.mark.parametrize(("minutes", "kept"), [(1.0, 1), (10.0, 0)])
 def test_a_soak_that_was_cut_short_is_measured_anew(minutes: float, kept: int) -> None:
     slices = Samples.of(Slice(1, int(1e9), cycle, 0, 0) for cycle in range(60))  # a minute
-    trial = made.trial(1, found=made.changed(made.measurement(), training={"slices": slices}))
-    protocol = {"lasts": True, "slices_max_ns": int(minutes * 60e9)}
-    record = interrupted(trial, config={"effort": {"protocol": protocol}})
+    trial = made.trial(1, found=made.with_samples(made.measurement(), train=slices))
+    plan = {"fixed_time": True, "slices_max_ns": int(minutes * 60e9)}
+    record = interrupted(trial, config={"effort": {"plan": plan}})
     assert len(resume.carry(record, made.plan(TORCH), PROBES)[0]) == kept
 
 

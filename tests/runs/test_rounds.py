@@ -24,8 +24,8 @@ from kerasbench.processes.outcome import Outcome
 from kerasbench.protocol.columns import CaseKey, Column, Device, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.protocol.stages import PILOT, TRAIN
+from kerasbench.protocol.requests import TrialPlan, TrialRequest
+from kerasbench.protocol.stages import EPOCH, ONE, PILOT, TRAIN
 from kerasbench.results.run import QUICK, Effort, Run, Trial, exactly
 from kerasbench.results.store import Store, load
 from kerasbench.runs import machine, rounds, turns
@@ -44,10 +44,10 @@ def tried(record: Run) -> list[tuple[int, int, CaseKey]]:
     return [(trial.round, trial.block, trial.case) for trial in record.trials]
 
 
-@pytest.mark.parametrize(("protocol", "left"), [(QUICK.protocol, [1]), (RACE.protocol, []), (Protocol(), [])])
-def test_a_quick_look_alone_leaves_behind_what_is_slow(store: Store, protocol: Protocol, left: list[int]) -> None:
+@pytest.mark.parametrize(("plan", "left"), [(QUICK.plan, [1]), (RACE.plan, []), (TrialPlan(), [])])
+def test_a_quick_look_alone_leaves_behind_what_is_slow(store: Store, plan: TrialPlan, left: list[int]) -> None:
     worker = FakeWorker()
-    run(store, worker, effort=exactly(1, protocol))
+    run(store, worker, effort=exactly(1, plan))
     slices = {0: [Slice(1, 1_000_000_000)] * 2, 1: [Slice(1, 20_000_000_000)] * 2}
     assert [*worker.rules.leaves(PILOT, slices)] == left
 
@@ -143,9 +143,9 @@ def test_a_column_that_computes_something_else_is_measured_once_and_decides_noth
 def test_a_first_trial_calibrates_and_later_ones_leave_out_what_is_known_or_what_no_row_waits_for(store: Store) -> None:
     worker = FakeWorker()
     run(store, worker, effort=exactly(6))
-    asked = [request.protocol for request in worker.requests if request.backend == "torch"]
-    assert [(protocol.steps_per_slice, protocol.warmup_slices) for protocol in asked] == [(None, None), *[(50, 1)] * 5]
-    assert [(protocol.repeats, protocol.epochs, protocol.predicts) for protocol in asked] == [
+    asked = [request.plan for request in worker.requests if request.backend == "torch"]
+    assert [(plan.steps_per_slice, plan.warmup_slices) for plan in asked] == [(None, None), *[(50, 1)] * 5]
+    assert [(plan.repeats_first_step, EPOCH in plan.stages, ONE in plan.stages) for plan in asked] == [
         (True, True, True),
         *[(True, False, True)] * 2,  # what an epoch costs once is a small part of these
         *[(False, False, False)] * 2,
@@ -219,17 +219,17 @@ def test_a_block_has_its_interpreters_and_rules_and_a_quota_recovers_between_tur
 def test_a_block_is_judged_by_what_others_took(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("psutil.cpu_count", lambda: made.MACHINE.cores)
     slices = [Slice(50, 100 * made.MS, cycle, 0, others_ns=12 * made.MS + cycle % 2) for cycle in range(10)]
-    measured = made.changed(made.measurement(), training={"slices": Samples.of(slices)})
+    measured = made.with_samples(made.measurement(), train=Samples.of(slices))
     worker = FakeWorker(torch=[measured], jax=[measured])
     record = run(store, worker, effort=ONCE)
-    disturbed = [made.trained(made.known(trial.measurement)).slices.disturbed for trial in record.trials]
+    disturbed = [made.known(trial.measurement).slices.disturbed for trial in record.trials]
     assert disturbed == [[False, True] * 5] * 2
     assert not worker.rules.enough("train", {0: slices[:10], 1: slices[:10]})  # five of ten are left
     assert worker.rules.enough("train", {0: slices[:10:2] * 2, 1: slices[:10:2] * 2})
     assert record.load == LoadLimit(0.0, 0.12, 1)
     busier = run(store, worker, effort=ONCE, state=made.state(busy_share=0.005))
     assert busier.load == LoadLimit(0.005 * made.MACHINE.cores, 0.12, 1)
-    assert not any(made.trained(made.known(trial.measurement)).slices.disturbed for trial in busier.trials)
+    assert not any(made.known(trial.measurement).slices.disturbed for trial in busier.trials)
 
 
 def test_the_order_of_turns_is_drawn_from_the_run_s_seed_and_differs_from_block_to_block(store: Store) -> None:
@@ -322,13 +322,13 @@ def test_a_row_is_sized_by_its_first_steps_once_for_all_its_columns_and_blocks(s
 
     class Sizing(FakeWorker):
         def meanwhile(self, on_event: OnBlockEvent) -> None:
-            if self.entrants[0].request.protocol.sizes is None:
+            if self.entrants[0].request.plan.sizes is None:
                 assert self.rules.sizes({0: [10**8], 1: [10**9 // 2]}) is None  # a hiccup, perhaps
                 assert self.rules.sizes({0: [10**8], 1: [2 * 10**9]})
 
     worker, heard = Sizing(torch=[sized], jax=[made.FAILURE, sized]), Events()
     run(store, worker, events=heard)
-    assert [request.protocol.sizes for request in worker.requests] == [None, None, sized.sizes]
+    assert [request.plan.sizes for request in worker.requests] == [None, None, sized.sizes]
     (known,) = heard.of(events.StepsKnown)
     assert known.steps_ns == [(CASES[0], 10**8), (CASES[1], 2 * 10**9)]
     assert known.left_s > 12 * 2  # six slices of the slower one and what comes before
@@ -345,7 +345,7 @@ def test_a_first_process_fills_the_caches_that_a_case_s_trials_find_and_they_go_
     record = run(store, worker, WARM, *CASES)
     assert worker.blocks[0] == ["jax"]
     assert [request.fills_caches for request in worker.requests] == [True] + [False] * 6
-    assert worker.requests[0].protocol.warmup_max_ns == 0
+    assert worker.requests[0].plan.warmup_max_ns == 0
     (folder,) = {request.caches for request in worker.requests if variants.has(request.options, "prepares")}
     assert folder and not Path(folder).exists()
     assert {request.caches for request in worker.requests if not variants.has(request.options, "prepares")} == {""}
@@ -358,7 +358,7 @@ def test_a_case_whose_caches_cannot_be_filled_has_failed_and_the_others_go_on(st
     assert tried == [("jax", False), ("torch", True), ("torch", True)]
 
 
-SOAKING = Effort(1, 1, cold=False, protocol=Protocol(lasts=True))
+SOAKING = Effort(1, 1, cold=False, plan=TrialPlan(fixed_time=True))
 
 
 class Interrupted(FakeWorker):

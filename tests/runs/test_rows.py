@@ -30,7 +30,7 @@ def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> N
     row.take(made.trial(phases=[Phase("train", 0, 9 * S, 6 * S)]))
     row.take(made.trial(2))
     known = row.known[CASES[0].key]
-    assert (known.first_s, known.peak_bytes, known.protocol.steps_per_slice) == (3.0, 512 << 20, 50)
+    assert (known.first_s, known.peak_bytes, known.plan.steps_per_slice) == (3.0, 512 << 20, 50)
     row.take(made.trial(backend="jax", failure=made.FAILURE))
     assert [case.backend for case in row.alive] == ["torch"]
     row.take(made.trial(failure=made.FAILURE))

@@ -10,7 +10,8 @@ from kerasbench.analysis.cases import STEADY
 from kerasbench.analysis.ratios import RowRatios
 from kerasbench.protocol.measurement import Samples
 from kerasbench.protocol.messages import Phase
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
+from kerasbench.protocol.stages import BATCH, EPOCH, PARTS, PREDICTIONS
 from kerasbench.results.run import QUICK, SWEEP, Effort, RunConfig, Trial, exactly
 from kerasbench.runs import schedule
 from kerasbench.runs.rows import RowProgress
@@ -30,7 +31,7 @@ def test_an_order_keeps_scenarios_together_and_is_drawn_anew_for_each_round_and_
     assert schedule.order_cases(cases, 1, 1) == ordered
 
 
-PROTOCOL = Protocol()
+PROTOCOL = TrialPlan()
 S = 10**9
 MEDIAN = math.sqrt(math.pi / 2)  # its standard error over that of a mean
 
@@ -84,7 +85,7 @@ def test_a_block_has_the_cycles_that_its_scatter_and_its_start_ask_for_the_secon
         (RunConfig(), ("jax", "torch"), {"train": schedule.FIRST_CYCLES}),
         (RunConfig(effort=exactly(1)), ("jax", "torch"), {}),
         (RunConfig(effort=QUICK), ("jax", "torch"), {"train": schedule.QUICK_CYCLES}),
-        (RunConfig(effort=Effort(protocol=SWEEP)), ("jax", "torch"), {}),
+        (RunConfig(effort=Effort(plan=SWEEP)), ("jax", "torch"), {}),
         (RunConfig(), ("torch", "torch"), {}),
     ],
 )
@@ -116,48 +117,46 @@ def test_predictions_stand_for_a_model_that_is_not_trained() -> None:
 
 
 def next_block(
-    trials: list[Trial], protocol: Protocol = PROTOCOL, paired: bool = False, known: bool = False, least: int = 3
+    trials: list[Trial], plan: TrialPlan = PROTOCOL, paired: bool = False, known: bool = False, least: int = 3
 ) -> NextBlock:
-    case = dataclasses.replace(made.case(), protocol=protocol, paired=paired)
+    case = dataclasses.replace(made.case(), plan=plan, paired=paired)
     ratios = RowRatios(RowProgress([], trials=trials).columns)
     return schedule.next_block(case, least, ratios, trials, lambda metric: known)
 
 
 def test_short_epochs_that_matter_to_a_ratio_or_that_others_disturbed_are_in_every_block() -> None:
-    assert [next_block(blocks(3, epoch_ms=ms)).epochs for ms in (2.0, 60.0)] == [False, True]
-    assert next_block([made.disturbed(trial) for trial in blocks(3, epoch_ms=2.0)]).epochs
+    assert [EPOCH in next_block(blocks(3, epoch_ms=ms)).left_out for ms in (2.0, 60.0)] == [True, False]
+    assert EPOCH not in next_block([made.disturbed(trial) for trial in blocks(3, epoch_ms=2.0)]).left_out
     alone = next_block([trial for trial in blocks(3) if trial.backend == "jax"])
-    assert (alone.epochs, alone.predicts) == (True, False)
+    assert alone.left_out == {*PREDICTIONS}
     second = [next_block(blocks(1, epoch_ms=2.0), paired=paired) for paired in (False, True)]
-    assert [(of_case.epochs, of_case.predicts) for of_case in second] == [(False, True), (True, True)]
+    assert [of_case.left_out for of_case in second] == [{EPOCH}, set()]
 
 
 @pytest.mark.parametrize(
-    ("done", "least", "epochs", "predicts"),
+    ("done", "least", "left_out"),
     [
-        (2, 3, False, True),
-        (5, 3, False, False),  # what no row waits for, three rounds have told
-        (5, 12, True, True),  # twelve were asked for
-        (6, 12, False, False),
+        (2, 3, {EPOCH}),
+        (5, 3, {EPOCH, *PREDICTIONS}),  # what no row waits for, three rounds have told
+        (5, 12, set()),  # twelve were asked for
+        (6, 12, {EPOCH, *PREDICTIONS}),
     ],
 )
 def test_what_a_row_does_not_wait_for_ends_after_three_rounds_or_is_in_every_third_that_is_asked_for(
-    done: int, least: int, epochs: bool, predicts: bool
+    done: int, least: int, left_out: set[str]
 ) -> None:
-    following = next_block(blocks(done, epoch_ms=2.0), least=least)
-    assert (following.epochs, following.predicts) == (epochs, predicts)
+    assert next_block(blocks(done, epoch_ms=2.0), least=least).left_out == left_out
 
 
-@pytest.mark.parametrize("protocol", [SWEEP, Protocol(parts=True)])
-def test_nothing_is_left_out_where_all_is_asked_for(protocol: Protocol) -> None:
-    whole = next_block(blocks(3), protocol)
-    assert (whole.epochs, whole.predicts) == (True, True)
+@pytest.mark.parametrize("plan", [SWEEP, TrialPlan(stages=(*TrialPlan().stages, PARTS))])
+def test_nothing_is_left_out_where_all_is_asked_for(plan: TrialPlan) -> None:
+    assert next_block(blocks(3), plan).left_out == set()
 
 
 def test_the_predictions_of_versions_are_measured_until_they_are_known() -> None:
-    predicts = [next_block(blocks(3), paired=True, known=known).predicts for known in (False, True)]
+    predicts = [BATCH not in next_block(blocks(3), paired=True, known=known).left_out for known in (False, True)]
     assert predicts == [True, False]
-    assert not next_block(blocks(3)).predicts
+    assert BATCH in next_block(blocks(3)).left_out
 
 
 def test_a_row_that_did_not_fit_into_memory_together_leaves_nothing_out() -> None:

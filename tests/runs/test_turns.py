@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from kerasbench.plan.stages import shares_of, stages_of
 from kerasbench.protocol.measurement import Slice
-from kerasbench.protocol.requests import TURNS_FOR_ONE, Protocol
+from kerasbench.protocol.requests import TURNS_FOR_ONE, TrialPlan
 from kerasbench.protocol.stages import AGENDAS, CALLS, GENERATIONS
 from kerasbench.results.run import QUICK, SWEEP
 from kerasbench.runs import turns
@@ -41,8 +42,8 @@ def test_a_quota_recovers_between_turns() -> None:
     assert [turns.rest_s(cores, 2) for cores in (None, 0.5, 2.0)] == [0.0, turns.QUOTA_PERIOD_S, 0.0]
 
 
-PROTOCOL = Protocol()
-SHARES = turns.shares(PROTOCOL, made.workload())
+PROTOCOL = TrialPlan()
+SHARES = shares_of(PROTOCOL, made.workload())
 LOUD, SLOW = [100, 150, 300, 120], [9_000, 12_000, 8_000]
 
 
@@ -59,7 +60,7 @@ def enough(stage: str, *columns: list[Slice], most: int | None = None) -> bool:
 def test_a_quick_look_at_steps_of_many_seconds_has_one_or_two_of_each() -> None:
     def ends(step_s: float, cycles: int) -> bool:
         columns = [slices([1000 * step_s], cycles), slices([500 * step_s], cycles)]
-        return turns.enough(QUICK.protocol, SHARES, "train", columns)
+        return turns.enough(QUICK.plan, SHARES, "train", columns)
 
     assert [step_s for step_s in (5, 10, 20) if ends(step_s, 1)] == [20]
     assert [step_s for step_s in (5, 10, 20) if ends(step_s, 2)] == [10, 20]
@@ -109,23 +110,23 @@ def test_how_many_cycles_slow_units_have(stage: str, times_ms: list[float], cycl
     assert [enough(stage, slices(times_ms, count)) for count in (cycles - 1, cycles)] == [False, True]
 
 
-CALLED = Protocol("calls")
+CALLED = TrialPlan().of_kind("calls")
 TRAINED = tuple(AGENDAS["steady"].shares)
 BATCHED, ONE_BY_ONE = ("predict_one", "predict_batch", "predict_all"), ("predict_one", "predict_all")
 UNTRAINED = {"predicts_only": True}
 
 
 @pytest.mark.parametrize(
-    ("protocol", "different", "stages", "first_share"),
+    ("plan", "different", "stages", "first_share"),
     [
         (PROTOCOL, {}, TRAINED, 0.5),
         (PROTOCOL, {"batch": 1}, ("train", "epoch", *ONE_BY_ONE), 0.6),  # what there is not is left to the steps
         (PROTOCOL, {"steps": 1}, ("train", *BATCHED), 0.7),
         (PROTOCOL, {"new_tokens": 32}, TRAINED, 0.5),
-        (Protocol("published"), {}, TRAINED, 0.5),
+        (TrialPlan().of_kind("published"), {}, TRAINED, 0.5),
         (SWEEP, {}, ("train",), 1.0),
-        (Protocol("sweep_predictions"), UNTRAINED, ("predict_batch",), 1.0),
-        (Protocol("sweep_predictions"), UNTRAINED | {"predict_batch": 1}, ("predict_one",), 1.0),
+        (TrialPlan().of_kind("sweep_predictions"), UNTRAINED, ("predict_batch",), 1.0),
+        (TrialPlan().of_kind("sweep_predictions"), UNTRAINED | {"predict_batch": 1}, ("predict_one",), 1.0),
         (PROTOCOL, UNTRAINED, BATCHED, 0.3),
         (PROTOCOL, UNTRAINED | {"batch": 1}, ONE_BY_ONE, 0.5),
         (PROTOCOL, UNTRAINED | {"predict_batch": 1}, ONE_BY_ONE, 0.5),
@@ -136,8 +137,8 @@ UNTRAINED = {"predicts_only": True}
         (CALLED, {"new_tokens": 32, "own_generate": True}, (*BATCHED, *CALLS, GENERATIONS[-1]), 1 / 10),
     ],
 )
-def test_shares(protocol: Protocol, different: dict[str, Any], stages: tuple[str, ...], first_share: float) -> None:
-    shares = turns.shares(protocol, dataclasses.replace(made.workload(), **different))
+def test_shares(plan: TrialPlan, different: dict[str, Any], stages: tuple[str, ...], first_share: float) -> None:
+    shares = shares_of(plan, dataclasses.replace(made.workload(), **different))
     assert tuple(shares) == stages
     assert shares[stages[0]] == pytest.approx(first_share)
     assert sum(shares.values()) == pytest.approx(1)
@@ -148,18 +149,20 @@ def test_a_soak_gives_its_control_a_turn_now_and_then_and_goes_on_for_its_time()
     assert list(next(orders(2))) == [0, *[1] * TURNS_FOR_ONE]
     for controls in ([True, False], [False, True]):
         assert list(next(turns.long_orders(controls)(1))) == [0]  # the other has failed, whichever that was
-    protocol = Protocol(lasts=True, slices_max_ns=1_000)
+    plan = TrialPlan(fixed_time=True, slices_max_ns=1_000)
     column = [Slice(1, 100, cycle) for cycle in range(9)]
-    assert not turns.enough(protocol, SHARES, "train", [column, column[:1]])
-    assert turns.enough(protocol, SHARES, "train", [[*column, Slice(1, 100, 9)], column[:1]])
-    assert turns.enough(protocol, SHARES, "predict_one", [column[:1], column[:1]])
+    assert not turns.enough(plan, SHARES, "train", [column, column[:1]])
+    assert turns.enough(plan, SHARES, "train", [[*column, Slice(1, 100, 9)], column[:1]])
+    assert turns.enough(plan, SHARES, "predict_one", [column[:1], column[:1]])
 
 
 @pytest.mark.parametrize(("batch", "stage"), [(32, "predict_batch"), (1, "predict_one")])
 def test_a_soak_of_predictions_goes_on_with_the_largest_batch_that_there_is(batch: int, stage: str) -> None:
-    protocol, workload = Protocol("calls", lasts=True), dataclasses.replace(made.workload(), batch=batch)
-    of_stage, column = turns.shares(protocol, workload), [Slice(1, 100)]
-    assert [running for running in of_stage if not turns.enough(protocol, of_stage, running, [column])] == [stage]
+    workload = dataclasses.replace(made.workload(), batch=batch)
+    plan = dataclasses.replace(TrialPlan().of_kind("calls"), fixed_time=True)
+    plan = dataclasses.replace(plan, stages=stages_of(plan, workload))
+    shares = shares_of(plan, workload)
+    assert [running for running in shares if not turns.enough(plan, shares, running, [[Slice(1, 100)]])] == [stage]
 
 
 @pytest.mark.parametrize(("disturbed", "cycles"), [([], 6), ([2], 7), ([0, 2, 4], 9), ([0, 2, 4, *range(6, 100)], 12)])

@@ -1,6 +1,5 @@
 """Whole runs without Keras: everything is real but the children, which are small scripts, and the machine's noise."""
 
-import dataclasses
 import json
 import os
 import random
@@ -17,6 +16,7 @@ from typing import Any
 import psutil
 
 from kerasbench.protocol.messages import Message, Phase, ProbeReport
+from kerasbench.protocol.stages import BATCH, ONE
 from tests import made
 from tests.untraced import untraced
 
@@ -34,7 +34,7 @@ def furnish(folder: Path, name: str = "mine") -> Path:
             folder, f"probe-{backend}", Message(probe=ProbeReport(backend, "3.11.7", {"keras": "3.15.1"}, [made.CPU]))
         )
         for kind, measurement in (("trial", made.measurement(number)), ("parts", made.with_parts(steady_ms=number))):
-            said = Message(measurement=dataclasses.replace(measurement, prediction=[]))
+            said = Message(measurement=made.without(measurement, ONE, BATCH))
             answer(folder, f"{kind}-{backend}", Message(begun="train"), phase(), said)
     scenario = folder / f"{name}.py"
     scenario.write_text("from kerasbench import Scenario\nraise SystemExit('never executed')\n")

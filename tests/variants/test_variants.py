@@ -9,7 +9,7 @@ from kerasbench import backends
 from kerasbench.plan import cases
 from kerasbench.protocol.columns import DEFAULT, Device, Options
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.results.run import RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.variants import BY_NAME, chosen, of_file, unrepeated
@@ -115,7 +115,7 @@ def test_what_a_backend_cannot_do_is_refused(name: str, device: Device, options:
     ],
 )
 def test_what_an_exported_model_cannot_have(device: Device, kind: Any, options: Options, cause: str) -> None:
-    case = cases.Case(made.selected(), "torch", device, options, Protocol(kind))
+    case = cases.Case(made.selected(), "torch", device, options, TrialPlan(kind))
     failure = cases.unsupported(case, PLAIN, 2)
     assert (failure.cause if failure else "") == cause
 
@@ -178,6 +178,6 @@ def test_what_no_column_can_have_is_refused(values: Any) -> None:
 )
 def test_what_is_only_predicted_is_fed_nothing(kind: Any, workload: dict[str, bool], is_refused: bool) -> None:
     case = made.case(backend="tensorflow", options=Options(tf_data=True))
-    case = made.changed(case, protocol={"kind": kind}, selected={"workload": workload})
+    case = made.changed(case, plan={"kind": kind}, selected={"workload": workload})
     refused = BY_NAME["tf_data"].refusal(True, cases.facts(case, 2))
     assert (refused is not None) == is_refused

@@ -14,10 +14,12 @@ import numpy as np
 import pytest
 
 from kerasbench.native import Logs, Stops
+from kerasbench.protocol.measurement import Slice, Turn
 from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.runners.inputs import leaves, mapped
 from kerasbench.scenario import Workload
+from kerasbench.worker.clock import FIRST
 from tests import made
 
 
@@ -83,6 +85,22 @@ def runner_of(baseline: Any, feed: Feed) -> BaselineRunner:
     runner.feed = feed
     runner.take(baseline)
     return runner
+
+
+class Turns:
+    """An ``Ask`` that grants so many turns at once, without other columns, and keeps the slices of these."""
+
+    def __init__(self, count: int, turn: Turn = FIRST) -> None:
+        self.count, self.turn = count, turn
+        self.slices: list[Slice] = []
+
+    def __call__(self, slice_: Slice | None) -> Turn | None:
+        self.slices += [slice_] if slice_ else []
+        return self.turn if len(self.slices) < self.count else None
+
+    @property
+    def counts(self) -> list[int]:
+        return [slice_.count for slice_ in self.slices]
 
 
 WORKLOAD = Workload(train=320, batch=16, validation=20, test=30)

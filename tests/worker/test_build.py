@@ -11,7 +11,7 @@ import pytest
 from kerasbench import variants
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import TrialFailure
-from kerasbench.protocol.requests import LookRequest, Protocol, TrialRequest
+from kerasbench.protocol.requests import LookRequest, TrialPlan, TrialRequest
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.scenario import file_hash, load
 from kerasbench.variants.causes.cause import Cause
@@ -102,7 +102,7 @@ def test_a_look_for_causes_sees_the_model_that_a_trial_measures(
     options: Options, backend: str, supports_jit: bool, cause: Compiled, tmp_path: Path
 ) -> None:
     file = written(tmp_path, supports_jit)
-    request = TrialRequest("few", str(file), "", "default", backend, made.CPU, 0, "synthetic", Protocol(), options)
+    request = TrialRequest("few", str(file), "", "default", backend, made.CPU, 0, "synthetic", TrialPlan(), options)
     scenario, _ = load(file)
     rows = Rows(np.ones((8, 2), np.float32), np.ones(8, np.int32))
     measured = prepare_model(scenario, Feed(scenario.workloads[0], rows, rows[:0], rows[:0]), request).model

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from kerasbench.protocol.measurement import Slice, Turn
-from kerasbench.protocol.requests import Protocol, counts_epochs, too_few_executions
+from kerasbench.protocol.requests import TrialPlan, counts_epochs, too_few_executions
 from kerasbench.worker.clock import Pace, SliceClock, State, WarmUpClock, is_steady
 from kerasbench.worker.usage import Reading
 
@@ -41,7 +41,7 @@ def run(clock: WarmUpClock, step_ns: Any, steps_per_epoch: int = 1_000_000, epoc
     ],
 )
 def test_a_slice_has_100_ms_at_least(step_ms: float, steps_per_epoch: int, sync_ms: int, steps: int) -> None:
-    clock = WarmUpClock(Protocol(), steps_per_epoch, sync_ns=sync_ms * MS)
+    clock = WarmUpClock(TrialPlan(), steps_per_epoch, sync_ns=sync_ms * MS)
     clock.begin_epoch()
     assert [step for step in range(5) if clock.wants(step)] == [1]  # an epoch's first step is in no slice
     run(clock, step_ms * MS, steps_per_epoch, epoch_ns=500 * MS)  # nor is what an epoch costs
@@ -51,10 +51,10 @@ def test_a_slice_has_100_ms_at_least(step_ms: float, steps_per_epoch: int, sync_
 
 @pytest.mark.parametrize(("executed", "epoch", "steps"), [(8, 5000, 64), (3, 5000, 96), (8, 70, 32), (32, 5000, 64)])
 def test_a_slice_is_of_whole_executions_that_fit_an_epoch(executed: int, epoch: int, steps: int) -> None:
-    warmup = WarmUpClock(Protocol(), epoch, sync_ns=1000, executed=executed)
+    warmup = WarmUpClock(TrialPlan(), epoch, sync_ns=1000, executed=executed)
     run(warmup, 2 * MS, epoch)
     assert warmup.steps_per_slice == steps
-    clock = SliceClock(warmup, Pace(Protocol(), lambda: None, 20 * MS))
+    clock = SliceClock(warmup, Pace(TrialPlan(), lambda: None, 20 * MS))
     told = range(0, epoch, executed)  # the steps of which `fit` tells
     clock.state = State.WAITING
     first = next(step for step in told if clock.wants(step))
@@ -67,26 +67,26 @@ def test_a_slice_is_of_whole_executions_that_fit_an_epoch(executed: int, epoch: 
 
 
 def test_one_hiccup_fixes_no_k_that_is_too_small_nor_an_endless_slice() -> None:
-    clock = WarmUpClock(Protocol(), None, sync_ns=1000)
+    clock = WarmUpClock(TrialPlan(), None, sync_ns=1000)
     run(clock, lambda step: 151 * MS if step == 1 else MS)
     assert clock.steps_per_slice == 128
-    clock = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True)
+    clock = WarmUpClock(TrialPlan(), 1_000_000, 0, asynchronous=True)
     run(clock, lambda step: 5000 * MS if step == 2 else MS)
     assert clock.steps_per_slice <= 1024
 
 
 def test_a_steady_model_is_warm_after_a_second_and_another_in_the_end() -> None:
-    clock = WarmUpClock(Protocol(), 5000, sync_ns=1000)
+    clock = WarmUpClock(TrialPlan(), 5000, sync_ns=1000)
     run(clock, 2 * MS, 5000)
     assert sum(slice_.ns for slice_ in clock.slices) >= 1000 * MS
     assert [slice_.count for slice_ in clock.slices[-10:]] == [64] * 10
-    clock = WarmUpClock(Protocol(), None, sync_ns=1000)
+    clock = WarmUpClock(TrialPlan(), None, sync_ns=1000)
     run(clock, lambda step: 200 * MS * 0.97**step)
     assert 3 < len(clock.slices) <= 40
-    clock = WarmUpClock(Protocol(steps_per_slice=8, warmup_slices=4), 5000, sync_ns=1000)
+    clock = WarmUpClock(TrialPlan(steps_per_slice=8, warmup_slices=4), 5000, sync_ns=1000)
     run(clock, 2 * MS, 5000)
     assert clock.slices == [Slice(8, 16 * MS)] * 4
-    clock = WarmUpClock(Protocol(warmup_slices=0), None, sync_ns=1000)
+    clock = WarmUpClock(TrialPlan(warmup_slices=0), None, sync_ns=1000)
     run(clock, 30 * MS)
     assert [slice_.count for slice_ in clock.slices] == [1, 2, 4, 4]
 
@@ -102,7 +102,7 @@ def test_steady_means_that_the_halves_agree_and_the_first_is_no_outlier() -> Non
 
 @pytest.mark.parametrize(("step_ms", "slices"), [(700, 3), (500, 11)])
 def test_two_slices_warm_slow_steps_up(step_ms: int, slices: int) -> None:
-    clock = WarmUpClock(Protocol(), 1000, 0)
+    clock = WarmUpClock(TrialPlan(), 1000, 0)
     clock.begin_epoch()
     for step in range(1000):
         if clock.wants(step):
@@ -123,7 +123,7 @@ def test_an_epoch_has_slices_of_whole_executions_or_is_measured_as_a_whole() -> 
 )
 def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_slice(host_ms: float, device_ms: float) -> None:
     """A step takes ``host_ms`` to be sent to a queue and ``device_ms`` to be computed, side by side."""
-    clock = WarmUpClock(Protocol(), 1_000_000, 0, asynchronous=True)
+    clock = WarmUpClock(TrialPlan(), 1_000_000, 0, asynchronous=True)
     clock.begin_epoch()
     now_ns = free_ns = 0.0
     for step in range(1_000_000):
@@ -141,8 +141,8 @@ def test_draining_and_refilling_a_queue_is_below_one_percent_of_a_slice(host_ms:
 
 
 def clock_of(steps_per_epoch: int | None, settle_ms: int = 20, least: int = 2, alone: bool = True) -> SliceClock:
-    pace = Pace(Protocol(steps_per_slice=4, warmup_slices=1), print, settle_ms * MS)
-    return SliceClock(WarmUpClock(pace.protocol, steps_per_epoch, sync_ns=0), pace, least, alone)
+    pace = Pace(TrialPlan(steps_per_slice=4, warmup_slices=1), print, settle_ms * MS)
+    return SliceClock(WarmUpClock(pace.plan, steps_per_epoch, sync_ns=0), pace, least, alone)
 
 
 class Training:
@@ -188,8 +188,8 @@ def test_a_turn_discards_then_measures_and_waits_again() -> None:
 
 
 def test_what_its_first_steps_have_warmed_up_waits_for_its_turn_at_once() -> None:
-    slow = Pace(Protocol(steps_per_slice=1, warmup_slices=0), print, 0)
-    training = Training(SliceClock(WarmUpClock(slow.protocol, 10, sync_ns=0), slow), turns=2, step_ms=9000)
+    slow = Pace(TrialPlan(steps_per_slice=1, warmup_slices=0), print, 0)
+    training = Training(SliceClock(WarmUpClock(slow.plan, 10, sync_ns=0), slow), turns=2, step_ms=9000)
     assert [slice_.ns for slice_ in training.play(10)] == [9000 * MS] * 2
     # An epoch's first step is in no slice.
     assert training.events[:3] == [(0, 0, State.WAITING), (0, 1, State.DISCARDING), (0, 2, State.MEASURING)]
@@ -227,9 +227,9 @@ def test_what_is_discarded_goes_by_the_duration_of_a_step(step_ms: float, settle
     [(1, 24), (100, 24), (300, 10), (5_000, 1)],  # for 3 s at most
 )
 def test_what_a_feed_has_put_by_is_used_up_before_a_slice(step_ms: float, discarded: int) -> None:
-    queued = Pace(Protocol(), print, settle_ns=0, queued=24)
+    queued = Pace(TrialPlan(), print, settle_ns=0, queued=24)
     assert queued.discarded(step_ms * MS) == discarded
-    clock = SliceClock(WarmUpClock(Protocol(steps_per_slice=4, warmup_slices=1), 100, sync_ns=0), queued)
+    clock = SliceClock(WarmUpClock(TrialPlan(steps_per_slice=4, warmup_slices=1), 100, sync_ns=0), queued)
     training = Training(clock, turns=2, step_ms=1)
     training.play(100)
     measured = [step for _, step, state in training.events if state is State.DISCARDING]
@@ -242,9 +242,9 @@ def test_what_a_feed_has_put_by_is_used_up_before_a_slice(step_ms: float, discar
 )
 def test_a_slice_holds_what_the_workers_of_a_feed_deliver_at_once(queued: int, executed: int, steps: int) -> None:
     """However long a step seems to take: the first ones may have waited."""
-    warmup = WarmUpClock(Protocol(), 400, sync_ns=0, executed=executed, queued=queued)
+    warmup = WarmUpClock(TrialPlan(), 400, sync_ns=0, executed=executed, queued=queued)
     assert warmup.steps_per_slice == steps
-    assert WarmUpClock(Protocol(steps_per_slice=4), 400, sync_ns=0, queued=queued).steps_per_slice == 4
+    assert WarmUpClock(TrialPlan(steps_per_slice=4), 400, sync_ns=0, queued=queued).steps_per_slice == 4
 
 
 @pytest.mark.parametrize("warm_up_ms", [3, 12, 300])
@@ -257,11 +257,11 @@ def test_a_warm_up_beside_others_decides_nothing_about_what_is_discarded(warm_up
 
 
 def test_steps_that_are_quicker_in_turns_make_longer_slices() -> None:
-    protocol = Protocol(warmup_slices=1)
+    plan = TrialPlan(warmup_slices=1)
     # 40 ms are half of what a slice is to last, 80 ms are enough; an epoch of 12 steps has no room for a longer slice.
     for steps, step_ms, counts in (400, 10, [4, 8]), (400, 20, [4, 4]), (400, 1, [4, 128]), (12, 1, [4, 8]):
-        warmup = WarmUpClock(protocol, steps, sync_ns=0)
-        training = Training(SliceClock(warmup, Pace(protocol, print, 0)), turns=2, step_ms=step_ms, warm_up_ms=30)
+        warmup = WarmUpClock(plan, steps, sync_ns=0)
+        training = Training(SliceClock(warmup, Pace(plan, print, 0)), turns=2, step_ms=step_ms, warm_up_ms=30)
         slices = training.play(steps)
         assert [slice_.count for slice_ in slices] == counts
         assert warmup.steps_per_slice == counts[-1]

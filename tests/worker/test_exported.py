@@ -18,7 +18,8 @@ from kerasbench.processes.process import Limits
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Exported, Slice
 from kerasbench.protocol.messages import Code
-from kerasbench.protocol.requests import Protocol, Sizes, TrialRequest
+from kerasbench.protocol.requests import Sizes, TrialPlan, TrialRequest
+from kerasbench.protocol.stages import BATCH, ONE
 from kerasbench.runtimes.jax_export import PROGRAM, WEIGHTS
 from kerasbench.worker import exported
 from tests import made
@@ -41,8 +42,8 @@ def deserialize(program):
         os.abort()
     return types.SimpleNamespace(call=lambda trained, others, x: x @ trained[0])
 """
-SHORTEST = Protocol(
-    "predictions", slice_ns=1_000_000, predict_warmup_ns=0, slices_max_ns=1, min_cycles=2, sizes=made.SIZES
+SHORTEST = TrialPlan(slice_ns=1_000_000, predict_warmup_ns=0, slices_max_ns=1, min_cycles=2, sizes=made.SIZES).of_kind(
+    "predictions"
 )
 X, W = np.random.default_rng(0).random((64, 3), np.float32), np.random.default_rng(1).random((3, 3), np.float32)
 
@@ -94,11 +95,8 @@ def test_a_child_without_keras_measures_what_another_has_exported(measure: Calla
     outcome = measure()
     assert outcome.failure is None, outcome.failure
     measurement = made.known(outcome.measurement)
-    assert [(latency.way, latency.batch) for latency in measurement.prediction] == [
-        ("predict_on_batch", 1),
-        ("predict_on_batch", 4),
-    ]
-    assert made.known(measurement.throughput).samples == 10
+    assert {stage: calls.batch for stage, calls in measurement.calls.items()} == {ONE: 1, BATCH: 4}
+    assert made.known(measurement.passes).samples == 10
     assert made.known(made.known(measurement.exported).first_ns) > 0
     assert (measurement.parameters, measurement.resolved.compute_dtypes) == (9, ["float32"])
     assert "keras" not in measurement.resolved.versions

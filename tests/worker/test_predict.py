@@ -7,19 +7,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerasbench.protocol.measurement import KEPT_CALLS, Generation, Slice, Turn, kept_calls
+from kerasbench.protocol.measurement import KEPT_CALLS, Samples, Slice, Texts, Turn, kept_calls
 from kerasbench.protocol.messages import Code, TrialFailure
-from kerasbench.protocol.requests import Protocol
+from kerasbench.protocol.requests import TrialPlan
 from kerasbench.runners.feed import Feed, Rows
 from kerasbench.scenario import ScenarioError, Workload
 from kerasbench.worker import predict, usage
 from kerasbench.worker.clock import Pace, granted
-from kerasbench.worker.predict import ROTATED_INPUTS, Calls, time_batches, time_passes
+from kerasbench.worker.predict import ROTATED_INPUTS, CallTimer, time_batches, time_passes
 from kerasbench.worker.usage import UNKNOWN, Meter
-from tests.worker.stand_in_keras import fed
+from tests.worker.stand_in_keras import Turns, fed
 
 MS = 1_000_000
-PACE = Pace(Protocol(), lambda: None, settle_ns=20 * MS, meter=Meter(machine=lambda: UNKNOWN))
+PACE = Pace(TrialPlan(), lambda: None, settle_ns=20 * MS, meter=Meter(machine=lambda: UNKNOWN))
 
 
 class Model:
@@ -54,22 +54,22 @@ class Model:
 
 def test_each_slice_discards_some_calls_and_has_as_many_as_fill_it(monkeypatch: pytest.MonkeyPatch) -> None:
     model: Any = Model(monkeypatch, call_ms=3)
-    latency = time_batches(model, 16, PACE, granted(2, Turn(5, 1)))
-    slices = [dataclasses.replace(slice_, page_faults=0) for slice_ in latency.slices]  # those are real
+    calls = time_batches(model, 16, PACE, turns := Turns(2, Turn(5, 1)))
+    slices = [dataclasses.replace(slice_, page_faults=0) for slice_ in turns.slices]  # those are real
     assert slices == [Slice(34, 34 * 3 * MS, 5, 1, 2 * 34 * 3 * MS, page_faults=0)] * 2
-    assert latency.calls_ns == [3 * MS] * 68
+    assert calls.calls_ns == [3 * MS] * 68
     warm_up, discarded, fresh = 8, 7, 2 * 5  # which take 1,021, 21 and 30 ms
     assert len(model.seen) == warm_up + 2 * (discarded + 34) + fresh
     model.seen.clear()
-    Calls(lambda: model.predict_on_batch(0), PACE).warm_up(8, 1_100 * MS)  # goes on for so long, too
+    CallTimer(lambda: model.predict_on_batch(0), PACE).warm_up(8, 1_100 * MS)  # goes on for so long, too
     assert len(model.seen) == 1 + 34
 
 
 def test_inputs_go_round_in_batches_and_of_many_calls_some_of_all_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     model: Any = Model(monkeypatch, call_ms=0.1)
-    latency = time_batches(model, 16, PACE, granted(2))
-    assert [slice_.count for slice_ in latency.slices] == [1_000] * 2
-    assert [len(calls) for calls in latency.calls_of_slices] == [KEPT_CALLS] * 2
+    calls = time_batches(model, 16, PACE, turns := Turns(2))
+    assert turns.counts == [1_000] * 2
+    assert [len(of_slice) for of_slice in calls.by_slice(Samples.of(turns.slices))] == [KEPT_CALLS] * 2
     for count in (400, 700, 1_000):
         assert {index % ROTATED_INPUTS for index in kept_calls(count)} == set(range(ROTATED_INPUTS))
     model = Model(monkeypatch, call_ms=50)
@@ -106,16 +106,16 @@ def test_a_call_that_something_else_slows_is_no_memory(monkeypatch: pytest.Monke
     def call(x: Any) -> None:
         model.now_ns += (40 + next(more_ms, 0)) * MS
 
-    calls: Any = SimpleNamespace(typical_ns=40 * MS)
-    predict.require_no_memory(predict.Way("call", call, [0], lambda number: number, 1), calls)
+    timer: Any = SimpleNamespace(typical_ns=40 * MS)
+    predict.require_no_memory(predict.Way("call", call, [0], lambda number: number, 1), timer)
 
 
 @pytest.mark.parametrize(("pass_ms", "passes", "discarded"), [(30, 4, 1), (5, 20, 4), (150, 1, 1), (300, 1, 0)])
 def test_a_slice_has_one_pass(monkeypatch: pytest.MonkeyPatch, pass_ms: int, passes: int, discarded: int) -> None:
     model: Any = Model(monkeypatch, pass_ms)
-    throughput = time_passes(model, PACE, granted(3))
-    assert [slice_.count for slice_ in throughput.slices] == [passes] * 3
-    assert throughput.passes_ns == [pass_ms * MS] * 3 * passes
+    measured = time_passes(model, PACE, turns := Turns(3))
+    assert turns.counts == [passes] * 3
+    assert measured.passes_ns == [pass_ms * MS] * 3 * passes
     assert len(model.seen) == 1 + 2 + 3 * (discarded + passes)  # one batch, which says how much a row returns
 
 
@@ -123,8 +123,8 @@ def test_the_rows_of_a_pass(monkeypatch: pytest.MonkeyPatch) -> None:
     # The last returns eight megabytes a row, as a language model does.
     for test, outputs, samples in (30, 3, 30), (0, 3, 320), (30, 2_000_000, 16):
         model: Any = Model(monkeypatch, 300, outputs, fed(Workload(train=320, batch=16, test=test)))
-        throughput = time_passes(model, PACE, granted(1))
-        assert (throughput.samples, throughput.batch) == (samples, 16)
+        measured = time_passes(model, PACE, granted(1))
+        assert (measured.samples, measured.batch) == (samples, 16)
         assert model.seen[0] == (16, 16) and set(model.seen[1:]) == {(samples, 16)}
 
 
@@ -145,11 +145,10 @@ def test_every_way_is_compared_before_it_is_timed(monkeypatch: pytest.MonkeyPatc
     compared: list[str] = []
     monkeypatch.setattr(predict, "require_equal", lambda way, outputs, expected, runner: compared.append(way))
     model: Any = Called(monkeypatch, 3)
-    called = predict.first_call(way, model, 16)
-    assert called is not None
-    latency = predict.time_way(called, PACE, granted(2), 8)
-    assert (latency.way, latency.batch, latency.first_ns) == (way, 16, 3 * MS)
-    assert [slice_.count for slice_ in latency.slices] == [34, 34]
+    to_predict = predict.first_call(way, model, 16)
+    assert to_predict is not None
+    calls = predict.time_way(to_predict, PACE, turns := Turns(2), 8)
+    assert (calls.batch, calls.first_ns, turns.counts) == (16, 3 * MS, [34, 34])
     assert compared == [way]
     assert seen in model.seen[2]  # after two predictions, which tell whether it draws random numbers
 
@@ -176,20 +175,20 @@ X: Any = np.resize(np.arange(WORDS, dtype=np.int32), (32, LENGTH))  # they end i
 TEXTS = Feed(Workload(train=32, batch=2), Rows(X, X), Rows(X[:0], X[:0]), Rows(X[:0], X[:0]))
 
 
-def timed(model: Any, way: str, slices: int, generate: Any = None, feed: Feed = TEXTS) -> Generation | None:
+def timed(model: Any, way: str, turns: Turns, generate: Any = None, feed: Feed = TEXTS) -> Texts | None:
     vars(model).update(new_tokens=8, generate=generate, feed=feed)
-    return predict.time_texts(way, model, PACE, granted(slices, Turn(5, 1)))
+    return predict.time_texts(way, model, PACE, turns)
 
 
 @pytest.mark.parametrize("way", ["call", "compiled_call"])
 def test_texts_grow_by_a_call_for_each_token_and_keep_their_length(monkeypatch: pytest.MonkeyPatch, way: str) -> None:
     model = Writer(monkeypatch, 30)
-    texts = timed(model, way, 2)
+    texts = timed(model, way, turns := Turns(2, Turn(5, 1)))
     assert texts is not None
-    assert (texts.way, texts.batch, texts.counts) == (way, 2, list(range(1, 9)))
+    assert (texts.batch, texts.counts) == (2, list(range(1, 9)))
     assert texts.tokens == [[5, 6, 7, 8, 9, 0, 1, 2], [0, 1, 2, 3, 4, 5, 6, 7]]
     assert texts.times_ns == [[30 * MS * count for count in texts.counts]] * 2
-    assert [(slice_.count, slice_.ns, slice_.cycle) for slice_ in texts.slices] == [(8, 240 * MS, 5)] * 2
+    assert [(slice_.count, slice_.ns, slice_.cycle) for slice_ in turns.slices] == [(8, 240 * MS, 5)] * 2
     assert {x.shape for _, x in model.seen} == {(2, LENGTH)}
     warm_up, discarded = 2, 2  # texts, tokens of each slice
     assert len(model.seen) == warm_up * 8 + 2 * (discarded + 8)
@@ -197,12 +196,12 @@ def test_texts_grow_by_a_call_for_each_token_and_keep_their_length(monkeypatch: 
 
 def test_a_scenario_s_own_function_is_called_anew_for_each_number_of_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     model = Writer(monkeypatch, 5)
-    texts = timed(model, "own", 1, model.write)
+    texts = timed(model, "own", turns := Turns(1), model.write)
     assert texts is not None
     assert (texts.counts, texts.times_ns) == ([1, 2, 4, 8], [[(40 + 5 * count) * MS for count in (1, 2, 4, 8)]])
     assert texts.tokens[0] == [5, 6, 7, 8, 9, 0, 1, 2]
-    assert [slice_.count for slice_ in texts.slices] == [15]
-    assert timed(model, "own", 1) is None  # of a baseline
+    assert turns.counts == [15]
+    assert timed(model, "own", Turns(1)) is None  # of a baseline
 
 
 def test_what_is_no_text_no_scores_or_no_tokens_is_the_scenario_s_fault(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -210,7 +209,7 @@ def test_what_is_no_text_no_scores_or_no_tokens_is_the_scenario_s_fault(monkeypa
 
     def refused(complaint: str, way: str = "call", feed: Feed = TEXTS, generate: Any = None) -> None:
         with pytest.raises(ScenarioError, match=complaint):
-            timed(model, way, 1, generate, feed)
+            timed(model, way, Turns(1), generate, feed)
 
     refused("x is not one array of integers", feed=fed())
     refused(r"integers of shape \(2, 1\), not float64", "own", generate=lambda x, tokens: np.zeros((2, tokens)))
@@ -223,16 +222,20 @@ def test_a_column_that_compiles_nothing_calls_and_writes_nothing_compiled(monkey
     monkeypatch.setattr(Called, "compiles", False)
     model: Any = Called(monkeypatch, 3)
     assert predict.first_call("compiled_call", model, 16) is None
-    assert timed(Writer(monkeypatch, 5), "compiled_call", 1) is None
+    assert timed(Writer(monkeypatch, 5), "compiled_call", Turns(1)) is None
 
 
 def test_a_soak_keeps_the_calls_of_its_first_slice_and_no_builds(monkeypatch: pytest.MonkeyPatch) -> None:
-    pace = dataclasses.replace(PACE, protocol=Protocol(lasts=True), meter=Meter(lasts=True))
+    pace = dataclasses.replace(PACE, plan=TrialPlan(fixed_time=True), meter=Meter(reads_memory=True))
     model: Any = Model(monkeypatch, 3)
-    latency = time_batches(model, 16, pace, granted(3))
-    assert ([slice_.count for slice_ in latency.slices], len(latency.calls_ns)) == ([34] * 3, 34)
+    calls = time_batches(model, 16, pace, turns := Turns(3))
+    assert (turns.counts, len(calls.calls_ns)) == ([34] * 3, 34)
     pace.meter.done = 0
     model = Model(monkeypatch, 30)
-    slices = predict.time_builds(lambda: model.predict_on_batch(1), pace, granted(3))
-    assert (slices.count, slices.done) == ([4] * 3, [7, 12, 17])  # one is discarded before each
+    predict.time_builds(lambda: model.predict_on_batch(1), pace, turns := Turns(3))
+    assert [(slice_.count, slice_.done) for slice_ in turns.slices] == [
+        (4, 7),
+        (4, 12),
+        (4, 17),
+    ]  # one is discarded before each
     assert len(model.seen) == pace.meter.done

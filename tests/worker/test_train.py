@@ -13,7 +13,8 @@ import pytest
 
 from kerasbench.protocol.measurement import Batch, Slice, Turn
 from kerasbench.protocol.messages import Code, TrialFailure
-from kerasbench.protocol.requests import Protocol, Sizes
+from kerasbench.protocol.requests import Sizes, TrialPlan
+from kerasbench.protocol.stages import PARTS_OF_STEP
 from kerasbench.runners.baseline import BaselineRunner
 from kerasbench.runners.feed import Feed
 from kerasbench.scenario import Workload
@@ -22,10 +23,10 @@ from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock, granted
 from kerasbench.worker.train import measure_sync_ns
 from kerasbench.worker.usage import Reading
 from tests import made
-from tests.worker.stand_in_keras import WORKLOAD, Baseline, fed, runner_of
+from tests.worker.stand_in_keras import WORKLOAD, Baseline, Turns, fed, runner_of
 
 MS = 1_000_000
-PROTOCOL = Protocol(steps_per_slice=4, warmup_slices=1)
+PLAN = TrialPlan(steps_per_slice=4, warmup_slices=1)
 
 
 class Machine:
@@ -43,7 +44,7 @@ class Machine:
             look_for_helpers=lambda: self.looked.append(self.now_ns),
             done=0,
         )
-        self.pace = Pace(PROTOCOL, self.synchronize, settle_ns=0, meter=meter)
+        self.pace = Pace(PLAN, self.synchronize, settle_ns=0, meter=meter)
         self.told: list[Slice | None] = []
         self.first_steps: list[int] = []  # when those of the epochs began
 
@@ -61,7 +62,7 @@ class Machine:
         return Turn(len(self.told) - 1, 0) if len(self.told) <= 3 else None
 
     def window(self, kind: str, steps_per_epoch: int | None) -> tuple[SliceClock, Any]:
-        clock = SliceClock(WarmUpClock(PROTOCOL, steps_per_epoch, sync_ns=0), self.pace)
+        clock = SliceClock(WarmUpClock(PLAN, steps_per_epoch, sync_ns=0), self.pace)
         clock.begin_epoch()
         return clock, getattr(train, kind)(self, clock, self.pace, self.ask)
 
@@ -139,7 +140,7 @@ def test_a_synchronisation_costs_the_least_of_five(machine: Machine) -> None:
     assert (measure_sync_ns(synchronize), list(costs)) == (7, [])
 
 
-PACE = Pace(Protocol(slice_ns=1, steps_per_slice=2, warmup_slices=1), lambda: None, settle_ns=0)
+PACE = Pace(TrialPlan(slice_ns=1, steps_per_slice=2, warmup_slices=1), lambda: None, settle_ns=0)
 
 
 @pytest.fixture(autouse=True)
@@ -199,7 +200,7 @@ def sized(learn_steps: int = 65, parity_steps: int = 6) -> Callable[[Callable[[]
 def test_a_model_learns_for_so_many_steps(workload: Any, parity: int, asked: int, steps: int) -> None:
     baseline, runner = begun(fed(workload))
     first_loss = train.first_step(runner)[1]
-    learning, following, _ = train.learn(runner, first_loss, sized(asked, parity))
+    learning, following = train.learn(runner, first_loss, sized(asked, parity))
     assert learning is not None
     assert learning.steps == baseline.steps == steps
     assert len(following) == parity - 1
@@ -211,13 +212,13 @@ def test_a_model_learns_for_so_many_steps(workload: Any, parity: int, asked: int
 
 def test_it_learns_by_less_where_rows_are_large_steps_slow_or_many_sizes_swept(monkeypatch: pytest.MonkeyPatch) -> None:
     baseline, runner = begun()
-    learning, following, _ = train.learn(runner, train.first_step(runner)[1], sized(), brief=True)
+    learning, following = train.learn(runner, train.first_step(runner)[1], sized(), brief=True)
     assert learning is not None
     assert learning.steps == baseline.steps == 7
     assert (len(following), learning.accuracy, baseline.evaluated) == (5, None, [])  # the first batch once more
     baseline, runner = begun()
     runner.overrides = ["train_step"]
-    learning, following, _ = train.learn(runner, train.first_step(runner)[1], sized(), brief=True)
+    learning, following = train.learn(runner, train.first_step(runner)[1], sized(), brief=True)
     assert learning is not None
     assert (learning.steps, len(following), baseline.evaluated) == (6, 5, [16, 16])
     slow = dataclasses.replace(made.SIZES, left_out=["epoch"])
@@ -227,7 +228,7 @@ def test_it_learns_by_less_where_rows_are_large_steps_slow_or_many_sizes_swept(m
     train.learn(runner, train.first_step(runner)[1], lambda measure: few)
     assert baseline.evaluated == [16, 16, 16]
     monkeypatch.setattr(train, "LEARN_BYTES", 8 * 16 * 4)  # of eight batches
-    learning, *_ = train.learn(begun()[1], 1.0, sized())
+    learning, _ = train.learn(begun()[1], 1.0, sized())
     assert learning is not None and learning.steps == 9
 
 
@@ -258,7 +259,7 @@ def turned(x: Any, y: Any, batch: int) -> list[tuple[Any, Any]]:
     ],
 )
 def test_accuracy_is_the_share_of_rows_that_are_right(targets: Any, scores: Any, accuracy: Any) -> None:
-    learning, *_ = train.learn(begun(fed(targets=targets), scores)[1], 1.0, sized())
+    learning, _ = train.learn(begun(fed(targets=targets), scores)[1], 1.0, sized())
     assert learning is not None and learning.accuracy == accuracy
     feed = fed(dataclasses.replace(WORKLOAD, feed=turned), targets=CLASSES)  # a pipeline has an order of its own
     runner: Any = SimpleNamespace(feed=feed, predictor=lambda batch: lambda x: np.eye(3)[x[:, 0].astype(int) % 3])
@@ -291,8 +292,9 @@ def test_a_callback_that_ends_training_early_is_the_scenario_s_fault(monkeypatch
 def test_a_short_epoch_has_two_steps_the_partial_batch_and_the_published_rest() -> None:
     baseline, runner = begun(fed(Workload(train=330, batch=16, validation=20, test=30, test_each_epoch=True)))
     # How many short epochs a slice has is not the steps' affair.
-    pace = Pace(Protocol(slice_ns=1, steps_per_slice=64, warmup_slices=9), PACE.synchronize, settle_ns=0)
-    assert train.measure_epochs(runner, pace, granted(4)).count == [1] * 4
+    pace = Pace(TrialPlan(slice_ns=1, steps_per_slice=64, warmup_slices=9), PACE.synchronize, settle_ns=0)
+    train.measure_epochs(runner, pace, turns := Turns(4))
+    assert turns.counts == [1] * 4
     # The first begins the pipeline, one fills a slice by far; each turn discards one; in the last, fit ends.
     assert baseline.epochs == [(2 * 16 + 330 % 16, 16, True)] * (1 + 1 + 4 * 2 + 1)
     assert baseline.evaluated == [20, 30] * len(baseline.epochs)
@@ -328,7 +330,10 @@ def test_a_step_is_taken_apart_with_the_scenario_s_own_callbacks(monkeypatch: py
     monkeypatch.setattr(runner.backend, "ready", lambda batch, steps: rows[: steps * 16], raising=False)
     monkeypatch.setattr(runner, "bare_steps", lambda batch: lambda: nullcontext(lambda steps: None))
     monkeypatch.setattr(runner, "peak_flops", lambda: 1.0)
-    measured = parts.measure_parts(runner, PACE, granted(3))
+    measured = parts.measure_parts(runner, PACE, turns := Turns(3))
     assert measured is not None
-    assert [len(samples) for samples in (measured.arrays, measured.ready, measured.bare)] == [3, 3, 3]
+    assert {name: samples.count for name, samples in measured.samples.items()} == {
+        name: [2] * 3 for name in PARTS_OF_STEP
+    }
+    assert turns.counts == [2 + 2 + 2] * 3  # the parent is told the sum
     assert [call.kwargs["whole"] for call in fitted.call_args_list] == [True] * 6  # two in each turn

@@ -1,214 +1,311 @@
-"""Which phases a trial has, and what it makes of their findings; what they measure is their modules' affair."""
+"""Whole trials of a model that trains nothing, whose parent grants turns at once: what is measured and told."""
 
-import contextlib
 import dataclasses
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 from typing import Any
 from unittest.mock import Mock
 
+import numpy as np
 import pytest
 
 from kerasbench.backends import jax
-from kerasbench.protocol import measurement as records
 from kerasbench.protocol.columns import Device, Options
+from kerasbench.protocol.measurement import Compiler, Measurement, Parity, Proof, Resolved, Samples, Slice, Turn, Usage
 from kerasbench.protocol.messages import Code, Failure, Message, TrialFailure
-from kerasbench.protocol.requests import Protocol, TrialRequest
-from kerasbench.results.times import step_ns
-from kerasbench.runners.feed import Feed, Rows
-from kerasbench.runners.trainer import Trainer
+from kerasbench.protocol.requests import Sizes, TrialPlan, TrialRequest
+from kerasbench.protocol.stages import (
+    ALL,
+    BATCH,
+    BUILD_CLEARED,
+    EPOCH,
+    ONE,
+    PARTS,
+    PARTS_OF_STEP,
+    PILOT,
+    PREDICTIONS,
+    STAGES,
+    TRAIN,
+    UNTRAINED,
+)
 from kerasbench.scenario import Workload
 from kerasbench.variants import threads
-from kerasbench.worker import checks, predict, train, trial
-from kerasbench.worker.clock import Pace, SliceClock, WarmUpClock
-from kerasbench.worker.trial import Bench, phases_of
+from kerasbench.worker import checks, train, trial
+from kerasbench.worker.clock import Pace
 from kerasbench.worker.usage import Meter
 from tests import made
+from tests.worker.stand_in_keras import WORKLOAD, Baseline, Turns, fed, runner_of
 
 MS = 1_000_000
-LONG, SHORT = Workload(train=320, batch=16), Workload(train=320)
-REQUEST = TrialRequest("mine", "mine.py", "", "default", "torch", Device("cpu"), 0, "synthetic", Protocol())
-NONE = Rows([], [])
-FEED = Feed(LONG, NONE, NONE, NONE)
-FIRST, PUBLISHED, STEPS, EPOCHS = trial.first_steps, trial.published_epochs, trial.steps, trial.short_epochs
-LOOK, PREDICT, FINISH = trial.first_prediction, trial.predictions, trial.finish
-SILENCED, PARTS = trial.silenced_parity, trial.parts
+PLAN = TrialPlan(slice_ns=1, warmup_min_ns=0, warmup_max_ns=1, predict_warmup_ns=0)
+EXPLAINED = dataclasses.replace(PLAN, stages=(*PLAN.stages, PARTS))
+LATER = dataclasses.replace(PLAN, steps_per_slice=4, warmup_slices=1, sizes=made.SIZES)  # of a case's later trials
+CALLED = PLAN.of_kind("calls").leaving_out("generate_call")  # its model writes by a function of its own
+SHORT = Workload(train=64, batch=16)
+REQUEST = TrialRequest("mine", "mine.py", "", "default", "torch", made.CPU, 0, "synthetic", PLAN)
+CYCLES = 2
+
+
+class Parent:
+    """The other end of the pipe: it grants two turns in each stage, and keeps what it is told."""
+
+    def __init__(self, sizes: Sizes = made.SIZES, pilots: int = 1, last: str = "") -> None:
+        self.sizes, self.pilots = sizes, pilots
+        self.last = last  # the stage after which the column is to leave
+        self.phases: list[str] = []
+        self.slices: dict[str, list[Slice]] = {}  # by stage, in the order in which the child was ready for them
+
+    @contextmanager
+    def phase(self, name: str) -> Iterator[None]:
+        self.phases.append(name)
+        yield
+
+    def ask(self, message: Message) -> Turn | Sizes | None:
+        if message.ready is not None:
+            self.slices[message.ready] = []
+        stage = [*self.slices][-1]
+        slices = self.slices[stage]
+        slices += [message.slice] if message.slice is not None else []
+        if stage == PILOT:
+            return Turn(len(slices), 0) if len(slices) < self.pilots else self.sizes
+        if len(slices) < CYCLES:
+            return Turn(len(slices), 0)
+        return self.sizes.ending_with(stage) if stage == self.last else None
+
+
+class Echo(Baseline):
+    """Predicts what it is given, in each way but the compiled one."""
+
+    def predict(self, x: Any, batch: int) -> Any:
+        return x
+
+
+@pytest.fixture(autouse=True)
+def _idle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A synchronisation costs nothing, and a turn disturbs no cache."""
+    monkeypatch.setattr(train, "measure_sync_ns", lambda synchronize: 0)
+    monkeypatch.setattr(trial, "SETTLE_NS", 0)
+
+
+def runner(workload: Workload = WORKLOAD, backend: Mapping[str, Any] | None = None, **different: Any) -> Any:
+    """Return a runner that can do all, without a backend; ``different`` are other attributes."""
+    whole: Any = runner_of(Echo(), fed(workload))
+    of_backend = {
+        "device_bytes": lambda device, peak: None,
+        "flush_subnormals": None,
+        "fallbacks": None,
+        "LOSS_BY_LOGITS": False,
+        "compiler": lambda model: None,
+        "ready": lambda batch, steps: whole.feed.train[: steps * workload.batch_size],
+    }
+    vars(whole.backend).update(of_backend | (dict(backend) if backend else {}))
+    rows = SimpleNamespace(random=False)
+    by_itself = {
+        "scenario": SimpleNamespace(keeps_weights=False, new_tokens=4, dataset=lambda workload: rows),
+        "to_numpy": np.asarray,
+        "generate": lambda x, tokens: np.zeros((len(x), tokens), np.int32),
+        "resolved": lambda: Resolved(False, "float32", [], [], "ieee", "channels_last", None, {}),
+        "proof": lambda x: Proof(["cpu:0"], [], ["cpu:0"], ["cpu:0"]),
+        "bare_steps": lambda batch: lambda: nullcontext(lambda steps: None),
+        "peak_flops": lambda: 1e9,
+        "build_again": Mock(),
+        "trained_weights": lambda: [("dense/kernel", np.full((2, 2), whole.model.steps, np.float32))],
+    }
+    vars(whole).update(by_itself | different)
+    return whole
+
+
+def context(plan: TrialPlan, parent: Any, its_runner: Any) -> trial.TrialContext:
+    return trial.TrialContext(dataclasses.replace(REQUEST, plan=plan), parent, its_runner, Meter())
+
+
+def measured(plan: TrialPlan, parent: Parent | None = None, its_runner: Any = None) -> Measurement:
+    return trial.measured(context(plan, parent or Parent(), its_runner or runner()))
+
+
+FIRST, PREDICT = ["first step", "learn"], ["predict"] * 3
+CALLS = [*["first call", "calls"] * 2, *["first call"] * 2, *["first call", "calls"] * 2]  # none of a compiled one
 
 
 @pytest.mark.parametrize(
-    ("protocol", "workload", "phases"),
+    ("plan", "workload", "phases"),
     [
-        (Protocol(), LONG, [FIRST, STEPS, EPOCHS, PREDICT, FINISH, SILENCED]),
-        (Protocol(parts=True), LONG, [FIRST, STEPS, EPOCHS, PREDICT, FINISH, SILENCED, PARTS]),
-        (Protocol(parts=True), SHORT, [FIRST, STEPS, PREDICT, FINISH, SILENCED]),  # its epochs are counted whole
-        # A case's first trial alone builds a second model to compare.
-        (Protocol(steps_per_slice=4, warmup_slices=2), LONG, [FIRST, STEPS, EPOCHS, PREDICT, FINISH]),
-        (Protocol(steps_per_slice=4, epochs=False, predicts=False), LONG, [FIRST, STEPS, FINISH]),
-        (Protocol("published"), LONG, [PUBLISHED, STEPS, EPOCHS, PREDICT, FINISH]),
-        (Protocol("sweep"), LONG, [FIRST, STEPS, FINISH, SILENCED]),
-        (Protocol("sweep_predictions"), LONG, [LOOK, PREDICT, FINISH]),
-        (Protocol("calls", predicts=False), LONG, [LOOK, PREDICT, trial.calls, trial.texts, FINISH]),
-        (Protocol("builds", predicts=False), LONG, [trial.builds, FINISH]),
+        (PLAN, WORKLOAD, [*FIRST, "train", "epoch", *PREDICT, "finish"]),
+        (EXPLAINED, WORKLOAD, [*FIRST, "train", "epoch", *PREDICT, "finish", "parts"]),
+        (PLAN.leaving_out(EPOCH), SHORT, [*FIRST, "train", *PREDICT, "finish"]),  # its epochs are counted whole
+        (LATER.leaving_out(EPOCH, BATCH, ALL), WORKLOAD, [*FIRST, "train", "predict", "finish"]),
+        (PLAN.of_kind("published"), WORKLOAD, ["published", "train", "epoch", *PREDICT, "finish"]),
+        (PLAN.of_kind("sweep"), WORKLOAD, [*FIRST, "train", "finish"]),
+        (PLAN.of_kind("sweep_predictions").leaving_out(ONE), WORKLOAD, ["first prediction", "predict", "finish"]),
+        (CALLED, WORKLOAD, ["first prediction", *PREDICT, *CALLS, *["generate"] * 2, "finish"]),
+        (dataclasses.replace(PLAN.of_kind("builds"), stages=(BUILD_CLEARED,)), WORKLOAD, ["builds", "finish"]),
+        *(  # a model that is not trained has no published epochs either
+            (dataclasses.replace(plan, stages=(*UNTRAINED.shares,)), WORKLOAD, ["first prediction", *PREDICT, "finish"])
+            for plan in (PLAN, PLAN.of_kind("published"))
+        ),
     ],
 )
-def test_each_protocol_has_its_phases(protocol: Protocol, workload: Workload, phases: list[trial.Phase]) -> None:
-    feed = dataclasses.replace(FEED, workload=workload)
-    assert phases_of(protocol, feed) == phases
-    streamed = phases_of(protocol, dataclasses.replace(feed, stream={}))
-    assert streamed == [phase for phase in phases if phase is not EPOCHS]
-    untrained = phases_of(protocol, feed, trains=False)
-    assert untrained == (phases if protocol.agenda.name in ("calls", "builds") else [LOOK, PREDICT, FINISH])
+def test_the_stages_of_a_plan_are_measured_in_their_order(
+    plan: TrialPlan, workload: Workload, phases: Sequence[str]
+) -> None:
+    parent, its_runner = Parent(), runner(workload)
+    measurement = measured(plan, parent, its_runner)
+    stages = [stage for stage in plan.stages if "compiled" not in stage]  # it has no such way
+    assert parent.phases == phases
+    assert [stage for stage in parent.slices if stage != PILOT] == stages
+    assert {stage: len(slices) for stage, slices in parent.slices.items() if stage != PILOT} == dict.fromkeys(
+        stages, CYCLES
+    )
+    # The parent has the slices but for those of a sum, and each stage's own facts lie beside them.
+    assert measurement.samples.keys() == ({*PARTS_OF_STEP} if PARTS in stages else set())
+    assert (measurement.training is not None, measurement.short_epoch is not None) == (TRAIN in stages, EPOCH in stages)
+    assert (measurement.learning is not None) is (TRAIN in stages and plan.steps_per_slice is None)
+    predicted = [stage for stage in stages if STAGES[stage].way and STAGES[stage].phase != "generate"]
+    batches = [16 if STAGES[stage].batched else 1 for stage in predicted]
+    assert {stage: calls.batch for stage, calls in measurement.calls.items()} == dict(
+        zip(predicted, batches, strict=True)
+    )
+    assert (measurement.passes is not None, [*measurement.texts]) == (
+        ALL in stages,
+        [stage for stage in stages if STAGES[stage].phase == "generate"],
+    )
+    if BUILD_CLEARED in stages:
+        its_runner.build_again.assert_called_with(True, False)  # Keras' session is cleared, nothing is trained
 
 
-def test_the_measurement_of_predictions_or_builds_has_no_training() -> None:
-    bench = measured()
-    bench.steps = bench.learning = None
-    bench.prediction = [
-        records.Latency(1, [5], records.Samples.of([records.Slice(1, 5, 0, 0)])),
-        records.Latency(16, [8, 8], records.Samples.of([records.Slice(2, 16, 0, 0, 30)])),
-        records.Latency(16, [1], records.Samples.of([records.Slice(1, 1, 0, 0, 90)]), way="call"),
-    ]
-    measurement = trial.measurement_of(bench)
-    assert (measurement.training, step_ns(measurement), measurement.usage) == (None, 8, records.Usage(30, 16))
-    bench.builds = records.Samples.of([records.Slice(3, 30, 0, 0, 40)])
-    measurement = trial.measurement_of(bench)
-    assert (measurement.slices, measurement.usage) == (bench.builds, records.Usage(40, 30))
+def test_at_a_size_of_its_own_a_model_predicts_batches_of_that_alone() -> None:
+    measurement = measured(PLAN.of_kind("sweep_predictions").leaving_out(BATCH))
+    assert {stage: calls.batch for stage, calls in measurement.calls.items()} == {ONE: 16}
 
 
-def learns(monkeypatch: pytest.MonkeyPatch, loss: float = 2.0) -> None:
-    """Have a first step and the ones after it teach nothing but their losses."""
-    monkeypatch.setattr(train, "first_step", lambda *given: (1, loss, records.Batch("", "")))
-    monkeypatch.setattr(train, "learn", lambda *given: (None, [train.Step(loss, 1, 1)], made.SIZES))
-    monkeypatch.setattr(train, "single_step", lambda runner, index: train.Step(loss, 2 + index, 1))
+def test_what_takes_too_long_is_left_out_and_a_column_that_leaves_measures_nothing_more() -> None:
+    parent = Parent(dataclasses.replace(made.SIZES, left_out=[EPOCH, ONE, ALL, PARTS]))
+    measurement = measured(EXPLAINED, parent)
+    assert ([*parent.slices], measurement.sizes) == ([PILOT, TRAIN, BATCH], parent.sizes)
+    measurement = measured(EXPLAINED, parent := Parent(last=TRAIN))
+    assert ([*parent.slices], parent.phases[-2:]) == ([PILOT, TRAIN], ["train", "finish"])
+    assert made.known(measurement.sizes).silenced_steps == 0
 
 
-RANDOM_ROWS = {"dataset": lambda workload: SimpleNamespace(random=True)}
+@pytest.mark.parametrize(
+    ("lacking", "predictions"), [({"takes_batches": lambda: False}, [ALL]), ({"predicts": False}, [])]
+)
+def test_what_a_model_cannot_predict_is_left_out(lacking: dict[str, Any], predictions: list[str]) -> None:
+    """Keras cuts its batches up, or a script has given it a training step alone."""
+    measured(PLAN, parent := Parent(), runner(**lacking))
+    assert [stage for stage in parent.slices if stage in PREDICTIONS] == predictions
+
+
+def test_steps_are_measured_until_the_parent_has_found_the_sizes_of_the_row() -> None:
+    for plan in (PLAN, CALLED.leaving_out(*CALLED.stages[1:])):
+        measurement = measured(plan, parent := Parent(pilots=3))
+        assert [slice_.count for slice_ in parent.slices[PILOT]] == [1] * 3
+        assert measurement.sizes == made.SIZES
+        measured(dataclasses.replace(plan, sizes=made.SIZES), parent := Parent())
+        assert PILOT not in parent.slices
+
+
+@pytest.mark.parametrize("repeats", [True, False])
+def test_a_later_trial_tells_neither_what_it_learned_nor_how_far_its_weights_moved(repeats: bool) -> None:
+    first, plan = measured(PLAN), dataclasses.replace(LATER, repeats_first_step=repeats)
+    later = measured(plan, its_runner=runner(layers=[Dropout()]))
+    assert first.learning and first.movement and first.parity
+    assert (later.learning, later.movement, later.parity) == (None, None, None)
+    assert [len(made.trained(trial).again_ns) for trial in (first, later)] == [5, 5 * repeats]
+
+
+class Dropout:
+    """A layer that draws random numbers, so that losses are those of a second model without."""
+
+    name = "dropout"
+    _seed_generators = ("its own",)
+
+    def __init__(self) -> None:
+        self.rate = 0.5
+
+
+@pytest.fixture(autouse=True)
+def second_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a stand-in says how another is made of it, that is the one that is not trained."""
+    monkeypatch.setattr(trial, "untrained", lambda runner, request: runner.fresh())
+
+
+def test_losses_are_compared_where_all_backends_compute_the_same() -> None:
+    losses = [100_000.0 - step for step in range(6)]
+    assert measured(PLAN).parity == Parity(losses, [])
+    draws = dataclasses.replace(fed(), draws=True)  # a pipeline gives other batches each time
+    assert measured(PLAN, its_runner=runner(feed=draws)).parity is None
+    hides = runner(overrides=["train_step"])  # of a step that does not update its loss Keras shows 0
+    hides.model.losses = iter([0.0] * 10_000)
+    assert measured(PLAN, its_runner=hides).parity is None
+    parent, silent = Parent(), runner(layers=[Dropout()])
+    drawing = runner(layers=[Dropout()], fresh=lambda: silent)
+    assert measured(PLAN, parent, drawing).parity == Parity(losses, ["dropout"])
+    assert (parent.phases[-1], silent.layers[0].rate, drawing.layers[0].rate) == ("parity", 0.0, 0.5)
+    assert measured(PLAN, Parent(last=ALL), drawing).parity is None  # it has no time for a second model
 
 
 @pytest.mark.parametrize("draws", [True, False])
-def test_what_a_pipeline_draws_is_not_compared(draws: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(checks, "sample_outputs", lambda runner: [[1.0]])
-    monkeypatch.setattr(trial, "can_be_silenced", lambda layers: False)
-    monkeypatch.setattr(trial, "untrained", lambda runner, request: SimpleNamespace(layers=[]))
-    learns(monkeypatch)
-    scenario = SimpleNamespace(keeps_weights=True, **RANDOM_ROWS)
-    feed = dataclasses.replace(FEED, draws=draws)
-    parities = []
-    for phase in (trial.silenced_parity, trial.first_prediction, trial.first_steps):
-        phase(bench := subject(Protocol(sizes=made.SIZES), scenario=scenario, feed=feed))
-        parities.append(bench.parity)
-    outputs = records.Parity([], [], [[1.0]])
-    assert parities == ([None] * 3 if draws else [outputs, outputs, records.Parity([2.0, 2.0], [])])
+def test_predictions_are_compared_that_are_of_the_same_weights(draws: bool) -> None:
+    feed = dataclasses.replace(fed(), draws=draws)
+    outputs = [] if draws else [[float(row) for row in range(16)]]
+    for plan in (dataclasses.replace(PLAN, compares_outputs=True), dataclasses.replace(PLAN, stages=PREDICTIONS)):
+        parity = measured(plan, its_runner=runner(feed=feed, fresh=lambda: runner(feed=feed))).parity
+        assert (parity.outputs if parity else []) == outputs
 
 
-def test_losses_of_which_keras_shows_none_are_not_compared(monkeypatch: pytest.MonkeyPatch) -> None:
-    scenario = SimpleNamespace(**RANDOM_ROWS)
-    for loss in (0.0, 0.5):
-        learns(monkeypatch, loss)
-        trial.first_steps(bench := subject(scenario=scenario, overrides=["train_step"]))
-        assert (bench.parity is not None) is bool(loss)
-
-
-def test_steps_are_measured_in_turns_until_the_sizes_of_the_row_are_known() -> None:
-    steps = iter([7, 5])
-    ask = Mock(side_effect=[records.Turn(0, 0), records.Turn(1, 0), made.SIZES])
-    assert subject(pipe=SimpleNamespace(ask=ask)).sized(lambda: next(steps)) is made.SIZES
-    assert [call.args[0].slice for call in ask.call_args_list[1:]] == [records.Slice(1, 7), records.Slice(1, 5)]
-    assert subject(Protocol(sizes=made.SIZES)).sized(lambda: next(steps)) is made.SIZES
-
-
-def test_what_keras_cuts_up_is_not_predicted_on_a_batch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predict, "time_batches", lambda runner, batch, *rest: records.Latency(batch, []))
-    monkeypatch.setattr(predict, "time_passes", passed := Mock())
-    bench = subject(Protocol(), takes_batches=lambda: False)
-    bench.sizes = dataclasses.replace(made.SIZES, left_out=[])
-    trial.predictions(bench)
-    assert (bench.prediction, passed.call_count) == ([], 1)
-
-
-def test_slow_predictions_are_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(predict, "time_batches", lambda runner, batch, *rest: records.Latency(batch, []))
-    sweep = Protocol("sweep_predictions")
-    for protocol, left_out, batches, passes in (
-        (Protocol(), ["predict_one", "predict_all"], [16], 0),
-        (Protocol(), [], [1, 16], 1),
-        (sweep, [], [16], 0),  # one size is all it asks for
-    ):
-        bench = subject(protocol)
-        bench.sizes = dataclasses.replace(made.SIZES, left_out=left_out)
-        monkeypatch.setattr(predict, "time_passes", passed := Mock())
-        trial.predictions(bench)
-        assert ([latency.batch for latency in bench.prediction], passed.call_count) == (batches, passes)
-
-
-def test_a_column_that_leaves_measures_nothing_more() -> None:
-    ask = Mock(side_effect=[records.Turn(0, 0), made.SIZES.ending_with("train")])
-    bench = subject(pipe=SimpleNamespace(ask=ask))
-    asked = bench.ask("train")
-    assert (asked(None), asked(records.Slice(1, 7))) == (records.Turn(0, 0), None)
-    assert [name for name in ("epoch", "predict_one", "parts") if not bench.leaves_out(name)] == []
-    assert bench.sizes is not None and bench.sizes.silenced_steps == 0
-
-
-@pytest.mark.parametrize(("repeats", "again_ns"), [(True, [3, 4, 5, 6, 7]), (False, [])])
-def test_what_the_first_trial_has_learned_is_known(
-    repeats: bool, again_ns: list[int], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    learns(monkeypatch)
-    protocol = Protocol(steps_per_slice=4, sizes=made.SIZES, repeats=repeats)
-    trial.first_steps(bench := subject(protocol))
-    assert (bench.first_step_ns, bench.again_ns, bench.learning, bench.parity) == (1, again_ns, None, None)
-
-
-def test_a_second_model_that_predicts_what_is_no_number_is_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_second_model_that_cannot_be_had_costs_nothing_but_one_whose_numbers_are_not_finite_is_a_failure() -> None:
     failures = [TrialFailure(Failure(code, "numbers that are not finite", "")) for code in (Code.OOM, Code.NONFINITE)]
-    monkeypatch.setattr(trial, "untrained", build := Mock(side_effect=failures))
-    bench = subject(Protocol(sizes=made.SIZES), scenario=SimpleNamespace(keeps_weights=True))
-    trial.silenced_parity(bench)  # what was measured stands
+    plan, build = dataclasses.replace(PLAN, compares_outputs=True), Mock(side_effect=failures)
+    assert len(made.known(measured(plan, its_runner=runner(fresh=build)).parity).losses) == 6
     with pytest.raises(TrialFailure, match="not finite"):
-        trial.silenced_parity(bench)
-    known = subject()
-    known.sizes, known.parity = made.SIZES, records.Parity([1.0], [])
-    trial.silenced_parity(known)  # is not looked for again
-    assert build.call_count == 2
+        measured(plan, its_runner=runner(fresh=build))
 
 
-def test_the_measurement_has_what_the_phases_found() -> None:
-    bench = measured()
-    measurement = trial.measurement_of(bench)
-    training = measurement.training
-    assert training is not None and bench.steps is not None
-    assert (training.unit, training.steps_per_slice, [*training.slices]) == ("step", 4, bench.steps.slices)
-    assert (measurement.steps_per_epoch, measurement.full_steps_per_epoch, measurement.parameters) == (20, 20, 7)
-    assert (measurement.usage, step_ns(measurement)) == (records.Usage(cpu_ns=24 * MS, wall_ns=16 * MS), 2 * MS)
+def test_a_loss_of_saturated_outputs_is_not_compared_nor_where_it_leads(monkeypatch: pytest.MonkeyPatch) -> None:
+    plan, by_logits = dataclasses.replace(PLAN, compares_outputs=True), {"LOSS_BY_LOGITS": True}
+    for saturates in (True, False):
+        monkeypatch.setattr(checks, "saturates", lambda fresh, steps, answer=saturates: answer)
+        measurement = measured(plan, its_runner=runner(backend=by_logits, fresh=runner))
+        parity = made.known(measurement.parity)
+        assert (parity.losses == [], measurement.movement is None, parity.outputs == []) == (
+            saturates,
+            saturates,
+            False,
+        )
 
 
-def test_a_short_epoch_has_the_order_of_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(train, "measure_epochs", lambda *rest: records.Samples([2] * 3, [100] * 3, [0, 1, 2]))
-    few = 2 * 16 + LONG.train % 16
-    for shuffle_ns, epoch_ns in (7, 114), (None, 100):
-        bench = subject(shuffle_ns=lambda *given, ns=shuffle_ns: ns if given == (LONG.train, few, 16) else 0)
-        trial.short_epochs(bench)
-        assert (bench.shuffle_ns, bench.epochs.ns) == (shuffle_ns, [epoch_ns] * 3)
+def test_options_are_checked_by_what_the_stage_used_that_stands_for_the_trial(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(checks, "check_options", checked := Mock())
+    for plan, stage in (PLAN, TRAIN), (dataclasses.replace(PLAN, stages=PREDICTIONS), BATCH):
+        measured(plan, parent := Parent())
+        assert checked.call_args.args[-1] == Usage.of(Samples.of(parent.slices[stage]))
+
+
+def test_a_short_epoch_has_the_order_of_all_rows() -> None:
+    shuffle_ns = Mock(return_value=10**12)
+    measurement = measured(PLAN, parent := Parent(), runner(shuffle_ns=shuffle_ns))
+    shuffle_ns.assert_called_once_with(320, 2 * 16, 16)
+    assert made.known(measurement.short_epoch).shuffle_ns == 10**12
+    assert all(slice_.unit_ns > 10**12 for slice_ in parent.slices[EPOCH])
+    ask = trial.lengthen(turns := Turns(2), 7)
+    assert (ask(None), ask(Slice(2, 100)), turns.slices) == (turns.turn, turns.turn, [Slice(2, 114)])
 
 
 def test_in_each_turn_helpers_are_looked_for_and_what_is_compiled_is_counted(monkeypatch: pytest.MonkeyPatch) -> None:
-    heard: list[str] = []
-    monkeypatch.setattr(Meter, "look_for_helpers", lambda meter: heard.append("look"))
-    turns = iter([records.Turn(0, 0), records.Turn(1, 0), None] * 2)
+    order: list[str] = []
+    monkeypatch.setattr(Meter, "look_for_helpers", lambda meter: order.append("look"))
     programs = iter([3, 5, 5, 5])  # before and after the slices of two stages
-
-    def wait(message: Message) -> records.Turn | None:
-        heard.append("wait")
-        return next(turns)
-
-    bench = subject(pipe=SimpleNamespace(ask=wait), compiler=lambda: records.Compiler(programs=next(programs)))
-    for stage in ("train", "predict_one"):
-        ask, slice_ = bench.ask(stage), None
+    compiling = {"compiler": lambda model: Compiler(programs=next(programs))}
+    subject = context(PLAN, parent := Parent(), runner(backend=compiling))
+    for stage in (TRAIN, ONE):
+        ask, slice_ = subject.ask(stage), None
         while ask(slice_) is not None:
-            heard.append("measure")
-            slice_ = records.Slice(1, 1)
-    assert heard == (["wait", "look", "measure"] * 2 + ["wait"]) * 2
-    assert bench.made == 2
+            order.append("measure")
+            slice_ = Slice(1, 1)
+    assert order == ["look", "measure"] * 2 * CYCLES
+    assert (subject.programs, parent.slices) == (2, {stage: [Slice(1, 1)] * CYCLES for stage in (TRAIN, ONE)})
 
 
 def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
@@ -216,11 +313,11 @@ def meter_of(request: TrialRequest, monkeypatch: pytest.MonkeyPatch) -> Meter:
     monkeypatch.setattr(trial, "started", Mock())
     monkeypatch.setattr(trial, "built", Mock())
     monkeypatch.setattr(trial, "refuse_other_frameworks", Mock())
-    monkeypatch.setattr(trial, "measured", measured := Mock(side_effect=InterruptedError))
+    monkeypatch.setattr(trial, "measured", measures := Mock(side_effect=InterruptedError))
     nothing: Any = SimpleNamespace(phase=None)
     with pytest.raises(InterruptedError):
         trial.run_trial(request, nothing, nothing)
-    meter: Meter = measured.call_args.args[0].meter
+    meter: Meter = measures.call_args.args[0].meter
     return meter
 
 
@@ -232,81 +329,29 @@ def test_a_meter_counts_the_processors_that_a_trial_has_been_limited_to(monkeypa
     assert meter.machine == [3]
 
 
-def test_the_meter_of_a_soak_asks_a_gpu_what_is_held_there(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_meter_that_reads_memory_asks_a_gpu_what_is_held_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jax, "device_bytes", lambda device, peak: 5)
-    for platform, lasts, held_bytes in ("mps", True, 5), ("cpu", True, None), ("mps", False, None):
-        request = dataclasses.replace(REQUEST, backend="jax", device=Device(platform), protocol=Protocol(lasts=lasts))
-        assert meter_of(request, monkeypatch).with_card(records.Slice(1, MS)).device_bytes == held_bytes
+    for platform, reads, held_bytes in ("mps", True, 5), ("cpu", True, None), ("mps", False, None):
+        plan = TrialPlan(reads_memory=reads)
+        request = dataclasses.replace(REQUEST, backend="jax", device=Device(platform), plan=plan)
+        assert meter_of(request, monkeypatch).with_card(Slice(1, MS)).device_bytes == held_bytes
 
 
-def test_what_fills_a_slice_is_not_calibrated(monkeypatch: pytest.MonkeyPatch) -> None:
-    units: list[int | None] = []
-    warmed: list[int | None] = []
-
-    def measure(runner: Any, pace: Any, ask: Any) -> Any:
-        units.append(pace.protocol.steps_per_slice)
-        warmed.append(pace.protocol.warmup_slices)
-        return SimpleNamespace(epoch_ends_ns=[])
-
-    monkeypatch.setattr(train, "measure_steps", measure)
-    for workload, step_ms in (LONG, 200), (SHORT, 200), (LONG, 199), (SHORT, 199):
-        bench = subject(feed=dataclasses.replace(FEED, workload=workload))
-        bench.step_ns = step_ms * MS
-        trial.steps(bench)
-    assert (units, warmed) == ([4, 1, None, None], [None] * 4)
-    for step_ms in 599, 2000:  # its first steps have warmed it up, for longer than it was to take
-        bench = subject(Protocol(warmup_max_ns=1))
-        bench.step_ns = step_ms * MS
-        trial.steps(bench)
-    assert warmed[4:] == [None, 0]
-    bench = subject(queued_batches=24)  # its first step waited for workers
-    bench.step_ns = 200 * MS
-    trial.steps(bench)
-    assert units[-1] is None
+def test_what_fills_a_slice_is_not_calibrated() -> None:
+    pace = Pace(TrialPlan(warmup_max_ns=1), lambda: None, 0)
+    for step_ms, units, warmup in (199, None, None), (200, 4, None), (599, 4, None), (600, 4, 0):
+        plan = trial.unhurried(pace, step_ms * MS, 4).plan
+        assert (plan.steps_per_slice, plan.warmup_slices) == (units, warmup)
+    longer = Pace(TrialPlan(), lambda: None, 0)  # which is to warm up for seconds
+    assert trial.unhurried(longer, 2000 * MS, 4).plan.warmup_slices is None
+    assert trial.unhurried(pace, None, 4) is pace  # after published epochs
 
 
-def measured() -> Bench:
-    protocol = Protocol(steps_per_slice=4, warmup_slices=1)
-    clock = SliceClock(WarmUpClock(protocol, 20, 0), Pace(protocol, lambda: None, 0))
-    clock.slices += [records.Slice(4, 8 * MS, cycle, 0, 12 * MS) for cycle in range(2)]
-    bench = subject()
-    bench.steps, bench.learning = clock, records.Learning(65, 2.0, 2.0, 1.0, 1.0, None)
-    bench.batch, bench.proof = records.Batch("float32[16, 1]", "int32[16]"), records.Proof([], [], [], [])
-    bench.resolved = records.Resolved(False, "float32", [], [], "ieee", "channels_last", None, {})
-    bench.peak_rss_bytes = 1
-    return bench
-
-
-@Trainer.register
-class StandIn(SimpleNamespace):
-    pass
-
-
-def subject(protocol: Protocol | None = None, pipe: Any = None, **different: Any) -> Bench:
-    """A trial of stand-ins; ``different`` are attributes of its runner."""
-    stand_ins: dict[str, Any] = {
-        "scenario": SimpleNamespace(keeps_weights=False, trains=True),
-        "feed": FEED,
-        "layers": [],
-        "overrides": [],
-        "steps_per_execution": 4,
-        "queued_batches": 0,
-        "parameters": 7,
-        "predict_on_batch": lambda x: x,
-        "wait": lambda: None,
-        "takes_batches": lambda: True,
-        "compiler": lambda: None,
-        "trained_weights": list,
-        "updates": lambda: None,
-        "backend": SimpleNamespace(LOSS_BY_LOGITS=False),
-    }
-    runner: Any = StandIn(**(stand_ins | different))
-    pipe = pipe or SimpleNamespace(phase=lambda name: contextlib.nullcontext())
-    protocol = protocol or Protocol()
-    return Bench(dataclasses.replace(REQUEST, protocol=protocol), pipe, runner, Meter(), sizes=protocol.sizes)
-
-
-def test_all_that_phases_find_is_in_a_measurement_or_for_other_phases() -> None:
-    names, others = set(Bench.__dataclass_fields__), {"request", "pipe", "runner", "meter", "cache", "made", "moves"}
-    others |= {"steps", "step_ns", "recurrent"}
-    assert names - set(records.Measurement.__dataclass_fields__) - set(records.Training.__dataclass_fields__) == others
+def test_steps_that_waited_for_a_feed_are_calibrated_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(trial, "unhurried", lambda pace, step_ns, units: dataclasses.replace(pace, plan=LATER))
+    counts = []
+    for queued in (0, 8):
+        measured(PLAN, parent := Parent(), runner(queued_batches=queued))
+        counts.append([slice_.count for slice_ in parent.slices[TRAIN]])
+    assert counts[0] == [4, 4]
+    assert min(counts[1]) >= 8  # as many as its workers deliver at once

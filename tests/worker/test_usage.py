@@ -50,13 +50,13 @@ def test_what_a_process_holds_now_is_in_bytes() -> None:
 
 
 def test_the_slices_of_a_soak_say_what_was_done_and_what_is_held() -> None:
-    for lasts in (True, False):
-        meter = Meter(machine=lambda: UNKNOWN, lasts=lasts)
+    for reads_memory in (True, False):
+        meter = Meter(machine=lambda: UNKNOWN, reads_memory=reads_memory)
         began = meter.read()
         meter.done += 7
         slice_ = meter.read().since(began, 5, Turn(0, 0))
-        assert (slice_.count, slice_.done) == (5, 7 if lasts else None)
-        assert (slice_.rss_bytes or 0) > MIB if lasts else slice_.rss_bytes is None
+        assert (slice_.count, slice_.done) == (5, 7 if reads_memory else None)
+        assert (slice_.rss_bytes or 0) > MIB if reads_memory else slice_.rss_bytes is None
 
 
 def test_a_slice_is_what_lies_between_two_readings_and_tells_what_others_took_but_for_switching_threads() -> None:

@@ -21,9 +21,11 @@ from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.modes.explain.causes import TriedCause, tried_causes
 from kerasbench.protocol.columns import CaseKey, Column
-from kerasbench.protocol.measurement import Measurement, Parts, Samples, Training
+from kerasbench.protocol.measurement import Measurement, Samples
+from kerasbench.protocol.stages import PARTS_OF_STEP, TRAIN
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns
 
+ARRAYS, READY, BARE = PARTS_OF_STEP
 MS_PER_S = 1000
 WORTH_A_HINT = 0.10  # of an epoch: what a part must take before doing away with it is advised
 
@@ -78,27 +80,26 @@ def explained(findings: Findings) -> list[StepBreakdown]:
     return [_breakdown(*of_case, findings.effect) for of_case in known]
 
 
-def _with_parts(case: Measured) -> list[tuple[Measurement, Training, Parts]]:
+def _with_parts(case: Measured) -> list[Measurement]:
     """Return the trials that measured the parts of a step: of a full one, which an epoch has to have."""
-    known = [(m, m.training) for _, m in case.trials if m.training is not None and m.full_steps_per_epoch]
-    return [(m, training, training.parts) for m, training in known if training.parts is not None]
+    return [m for _, m in case.trials if m.full_steps_per_epoch and m.peak_flops is not None]
 
 
 def _breakdown(
     case: Place, operations: float | None, advice: list[Advice], causes: list[TriedCause], effect: float
 ) -> StepBreakdown:
     (row, column), trials = case, _with_parts(case.case)
-    steps = trials[0][0].full_steps_per_epoch
+    steps = trials[0].full_steps_per_epoch
     signals = [signal for trial, _ in case.case.trials for signal in trial.noise]
     compiling_ms = case.case.values("compile_ms")
-    warm_ups = [(training.warmup, training.median_ns) for _, training, _ in trials]
-    epoch_ms = mean_interval([ns / NS_PER_MS for m, _, _ in trials if (ns := epoch_ns(m)) is not None])
-    overhead_ms = mean_interval([(epoch_overhead_ns(m) or 0) / NS_PER_MS for m, _, _ in trials])
+    warm_ups = [(m.training.warmup, m.median_ns[TRAIN]) for m in trials if m.training]
+    epoch_ms = mean_interval([ns / NS_PER_MS for m in trials if (ns := epoch_ns(m)) is not None])
+    overhead_ms = mean_interval([(epoch_overhead_ns(m) or 0) / NS_PER_MS for m in trials])
     whole_ms = (epoch_ms.value - overhead_ms.value) / steps
-    prepared = [share(parts.ready, parts.arrays) for _, _, parts in trials]
-    alone = [share(parts.bare, parts.arrays) for _, _, parts in trials]
+    prepared = [share(m.samples[READY], m.samples[ARRAYS]) for m in trials]
+    alone = [share(m.samples[BARE], m.samples[ARRAYS]) for m in trials]
     warming_ms = [sum(turn.ns - turn.count * usual_ns for turn in turns) / NS_PER_MS for turns, usual_ns in warm_ups]
-    rates = [operations * row.workload.batch * MS_PER_S / step_ms(parts.bare) for _, _, parts in trials if operations]
+    rates = [operations * row.workload.batch * MS_PER_S / step_ms(m.samples[BARE]) for m in trials if operations]
     return StepBreakdown(
         row=row,
         column=column,
@@ -109,9 +110,9 @@ def _breakdown(
         input_pipeline_ms=mean_interval([(1 - part) * whole_ms for part in prepared]),
         framework_ms=mean_interval([(part - bare) * whole_ms for part, bare in zip(prepared, alone, strict=True)]),
         computation_ms=mean_interval([bare * whole_ms for bare in alone]),
-        later=estimate([step_ms(parts.arrays) / step_ms(training.slices) for _, training, parts in trials]),
+        later=estimate([step_ms(m.samples[ARRAYS]) / step_ms(m.samples[TRAIN]) for m in trials]),
         flops_per_s=mean_interval(rates) if rates else None,
-        peak_flops_per_s=mean_interval([parts.peak_flops for _, _, parts in trials]) if rates else None,
+        peak_flops_per_s=mean_interval([m.peak_flops for m in trials if m.peak_flops]) if rates else None,
         compile_ms=mean_interval(compiling_ms) if compiling_ms else None,
         warm_up_ms=mean_interval(warming_ms),
         repaid=break_evens(row, column, effect),
@@ -163,7 +164,7 @@ def _candidates(summary: Summary, case: Place) -> Iterator[Advice]:
             if left := estimate_ratio(larger.case, case.case, STEADY):
                 a_sample = left.log_centre + math.log(row.workload.batch / batch)
                 yield Advice(Help.BATCH, Contrast(larger, case, STEADY, replace(left, log_centre=a_sample)))
-    shares = [share(parts.ready, parts.arrays) for _, _, parts in _with_parts(case.case)]
+    shares = [share(m.samples[READY], m.samples[ARRAYS]) for m in _with_parts(case.case)]
     yield Advice(Help.PREPARED, Contrast(case, case, STEADY, estimate(shares)))
 
 

@@ -15,7 +15,8 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.processes import questions
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, CountRequest, LookRequest, Protocol, counts_epochs
+from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, CountRequest, LookRequest, TrialPlan, counts_epochs
+from kerasbench.protocol.stages import PARTS, PREDICTIONS
 from kerasbench.results.run import Counted, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.variants.variant import Refusal
@@ -50,10 +51,11 @@ class ExplainPlanner(Planner[ExplainConfig]):
                     options.append(given.but(batch=LARGER_BATCH * workload.batch))
         return list(dict.fromkeys(options))
 
-    def protocol(self, options: Options) -> Protocol:
+    def plan(self, options: Options) -> TrialPlan:
         """Take apart what was asked for itself; another size is measured as in a sweep."""
-        protocol = self.config.effort.protocol
-        return replace(protocol, kind="sweep" if options.size else protocol.kind, parts=options in self.config.options)
+        plan = self.config.effort.plan
+        plan = plan.of_kind("sweep") if options.size else plan
+        return replace(plan, stages=(*plan.stages, PARTS)) if options in self.config.options else plan
 
     def refusal(self, selected: Selected) -> Refusal:
         steps = selected.workload.steps
@@ -82,7 +84,7 @@ class ExplainPlanner(Planner[ExplainConfig]):
 
 def with_causes(planned: Plan, interpreters: Interpreters, on_event: events.OnEvent) -> Plan:
     """Add, beside each case that is taken apart, one without each cause that its model may have."""
-    explained = [case for case in planned.cases if case.protocol.parts and not case.options.control]
+    explained = [case for case in planned.cases if PARTS in case.plan.stages and not case.options.control]
     with events.step(on_event, "looking for what may make steps slow"):
         answers = questions.together(partial(_suspected, planned, interpreters), explained, AT_ONCE)
     cases, absent, warnings = {case.key: case for case in planned.cases}, [*planned.absent], [*planned.warnings]
@@ -92,14 +94,15 @@ def with_causes(planned: Plan, interpreters: Interpreters, on_event: events.OnEv
             warnings.append(f"{name}: no causes are tried, as a look at its model failed: {answer.cause}")
             continue
         for cause in (cause for cause in variants.CAUSES if cause.name in answer):
-            protocol = replace(case.protocol, parts=False, predicts=cause.predicts, outputs=cause.predicts)
-            without = replace(case, options=case.options.but(**{cause.name: True}), protocol=protocol)
+            plan = case.plan.leaving_out(PARTS, *(() if cause.predicts else PREDICTIONS))
+            plan = replace(plan, compares_outputs=cause.predicts)
+            without = replace(case, options=case.options.but(**{cause.name: True}), plan=plan)
             if obstacle := answer[cause.name]:
                 absent.append((without, Failure(Code.UNSUPPORTED, obstacle, "compare with a version that it knows")))
                 continue
             cases[without.key] = without
             if cause.predicts:  # then it is held against the predictions of the case
-                cases[case.key] = replace(case, protocol=replace(case.protocol, outputs=True))
+                cases[case.key] = replace(case, plan=replace(case.plan, compares_outputs=True))
     return replace(planned, cases=list(cases.values()), absent=absent, warnings=warnings)
 
 

@@ -19,7 +19,7 @@ from kerasbench.plan.duration import TYPICAL_START_S, typical_trial_s
 from kerasbench.protocol.columns import DEFAULT, GPU, Device, Options
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import counts_epochs
-from kerasbench.protocol.stages import TRAIN
+from kerasbench.protocol.stages import EPOCH, PREDICTIONS, TRAIN
 from kerasbench.report.words import seconds
 from kerasbench.results.run import MAX_ROUNDS, QUICK, RunConfig
 from kerasbench.runs.planner import Planner
@@ -30,8 +30,8 @@ from kerasbench.text import count, percent, whole_gib
 from kerasbench.variants.variant import CaseFacts, Refusal
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-LOOK = dataclasses.replace(QUICK.protocol, batches=True)
-EFFORT = dataclasses.replace(QUICK, max_rounds=MOST_ROUNDS, protocol=LOOK)  # it looks after each round: few stay
+LOOK = QUICK.plan.of_kind("steady")
+EFFORT = dataclasses.replace(QUICK, max_rounds=MOST_ROUNDS, plan=LOOK)  # it looks after each round: few stay
 OF_TRAINING = [variant.flag for variant in variants.ALL if variant.trains]
 FIRST_CYCLES = 12  # of the first round: they show who is far behind
 EPOCH_NS = 100_000_000  # and so much an epoch may cost the fastest once
@@ -51,14 +51,14 @@ def config_of(settings: FastestSettings) -> RunConfig:
     if unfit and (varies_batch or unfit == tries):
         instead = ", or give --batch-size" if varies_batch else ""
         raise UsageError(f"--try {unfit[0]} is for training; leave out --for {purpose}{instead}")
-    protocol = dataclasses.replace(LOOK, epochs=trains and not varies_batch, predicts=not trains)
+    plan = LOOK.leaving_out(*(PREDICTIONS if trains else ()), *(() if trains and not varies_batch else (EPOCH,)))
     if exporting := {variant.flag for variant in variants.ALL if variant.exports} & {*tries, *settings.choices}:
         if trains:
             raise UsageError(f"--{exporting.pop()}: exported models only predict; add --for predict or predict-one")
         configure.require_exporters(config.options, config.backends)
-        protocol = dataclasses.replace(protocol, kind="predictions")
+        plan = plan.of_kind("predictions")
     most_rounds = settings.rounds or EFFORT.max_rounds
-    effort = dataclasses.replace(EFFORT, max_rounds=most_rounds, budget_s=config.effort.budget_s, protocol=protocol)
+    effort = dataclasses.replace(EFFORT, max_rounds=most_rounds, budget_s=config.effort.budget_s, plan=plan)
     baseline = default_backend()
     others = config.backends or ([] if "backend" in tries else [baseline])
     config = dataclasses.replace(config, effort=effort, backends=others)
@@ -125,7 +125,7 @@ class FastestPlanner(Planner[RaceConfig]):
             return Decision(next_block=NextBlock({TRAIN: FIRST_CYCLES}))
         measured, outpaced = row.measured, row.decision.outpaced
         if self.settings.purpose != "train":  # each look is at predictions
-            usual = dataclasses.replace(usual, next_block=dataclasses.replace(usual.next_block, predicts=True))
+            usual = dataclasses.replace(usual, next_block=usual.next_block.measuring(*PREDICTIONS))
         usual = dataclasses.replace(usual, outpaced=outpaced)
         if usual.stop not in (None, StopReason.ROUNDS):
             return usual

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from kerasbench.modes.command import Command
 from kerasbench.modes.mode import Mode
-from kerasbench.protocol.requests import ProtocolKind
+from kerasbench.protocol.requests import TrialKind
 from kerasbench.settings import (
     ADDED,
     CHOICE,
@@ -19,7 +19,7 @@ from kerasbench.settings import (
     option,
 )
 
-PROTOCOLS: tuple[ProtocolKind, ...] = ("steady", "published", "calls", "predictions")
+PROTOCOLS: tuple[TrialKind, ...] = ("steady", "published", "calls", "predictions")
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from kerasbench.errors import UsageError
 from kerasbench.modes.run import PROTOCOLS, RunSettings
 from kerasbench.plan import catalog, configure, parse
 from kerasbench.protocol.columns import Options
-from kerasbench.protocol.requests import ProtocolKind
+from kerasbench.protocol.requests import TrialKind
 from kerasbench.protocol.stages import AGENDAS
 from kerasbench.results.run import ResumeConfig, RunConfig
 
@@ -43,7 +43,7 @@ def run_config(settings: RunSettings) -> RunConfig:
     return configure.configured(settings, kind, options)
 
 
-def predicting(kind: ProtocolKind, options: Sequence[Options], backends: Sequence[str]) -> ProtocolKind:
+def predicting(kind: TrialKind, options: Sequence[Options], backends: Sequence[str]) -> TrialKind:
     """Return the protocol of a run with exported models, which only predict; UsageError where it cannot have them."""
     if AGENDAS[kind].in_full:
         raise UsageError("--runtime measures predictions, and --protocol published trains: leave one of them out")

@@ -10,12 +10,20 @@ from kerasbench.modes.soak import JUDGED_MINUTES, MODE, Purpose, SoakConfig, Soa
 from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Plan
 from kerasbench.protocol.columns import DEFAULT
-from kerasbench.protocol.requests import ProtocolKind
+from kerasbench.protocol.requests import TrialKind
+from kerasbench.protocol.stages import BUILD, BUILD_CLEARED, BUILD_FIT, PREDICT_CALLS, TRAIN
 from kerasbench.results.run import Effort, RunConfig
 from kerasbench.runs.planner import Planner
 
 PURPOSES: tuple[Purpose, ...] = get_args(Purpose)
-PROTOCOLS: dict[Purpose, ProtocolKind] = {"train": "steady", "predict": "predict_calls"}  # else builds
+KINDS: dict[Purpose, TrialKind] = {"train": "steady", "predict": "predict_calls"}  # else builds
+STAGES_OF: dict[Purpose, tuple[str, ...]] = {
+    "train": (TRAIN,),
+    "predict": PREDICT_CALLS,
+    "build": (BUILD,),
+    "build-cleared": (BUILD_CLEARED,),
+    "build-fit": (BUILD_FIT,),
+}
 LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
 
 
@@ -23,22 +31,21 @@ def config_of(settings: SoakSettings) -> RunConfig:
     purpose, minutes = parse.known("purpose", settings.purpose, PURPOSES), settings.minutes
     if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
         raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")
-    config = configure.configured(settings, PROTOCOLS.get(purpose, "builds"), [DEFAULT])
+    config = configure.configured(settings, KINDS.get(purpose, "builds"), [DEFAULT])
     if config.timeout_s is not None and config.timeout_s <= 60 * minutes:
         raise UsageError(f"--timeout would stop a soak of {minutes:g} minutes before its end: leave it out")
-    length_ns, usual = int(60e9 * minutes), config.effort.protocol
-    protocol = replace(
+    length_ns, usual = int(60e9 * minutes), config.effort.plan
+    plan = replace(
         usual,
+        stages=STAGES_OF[purpose],
         slices_max_ns=length_ns,
         column_max_ns=max(length_ns, usual.column_max_ns),
-        lasts=True,
-        clears=purpose in ("build-cleared", "build-fit"),
-        fits=purpose == "build-fit",
-        repeats=False,
-        epochs=False,
-        predicts=False,
+        fixed_time=True,
+        reads_memory=True,
+        keeps_subnormals=True,
+        repeats_first_step=False,
     )
-    config = replace(config, effort=Effort(1, 1, cold=False, protocol=protocol), control=True)
+    config = replace(config, effort=Effort(1, 1, cold=False, plan=plan), control=True)
     return MODE.configured(config, SoakConfig(purpose, float(minutes)))
 
 

@@ -9,6 +9,7 @@ from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
 from kerasbench.modes.soak import JUDGED_MINUTES, MODE
 from kerasbench.modes.soak.trend import Soak, soaks
 from kerasbench.protocol.columns import CPU
+from kerasbench.protocol.stages import BUILD_FIT
 from kerasbench.report import charts, data
 from kerasbench.report.document import Document, Trend
 from kerasbench.report.kinds import grouped
@@ -166,10 +167,10 @@ class Tells(Teller):
             "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. "
             "In brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
         ]
-        protocols = [soak.row.origin.config.effort.protocol for soak in known]
-        if any(protocol.kind == "predict_calls" for protocol in protocols):
+        plans = [soak.row.origin.config.effort.plan for soak in known]
+        if any(plan.kind == "predict_calls" for plan in plans):
             notes.append("A prediction is a call of predict() on one batch.")
-        if any(protocol.fits for protocol in protocols):
+        if any(BUILD_FIT in plan.stages for plan in plans):
             notes.append("A build is followed by fit() for one epoch of at most 16 steps; then the session is cleared.")
         if any(soak.column.device != CPU and not soak.held_on_device_mib for soak in known):
             notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")

@@ -111,7 +111,7 @@ def _soak(row: Row, column: Column, measurement: Measurement, control: Samples |
         ratios = [(when[cycle], times[cycle] / beside[cycle]) for cycle in times if cycle in beside]
     judge = trend if is_judged(minutes[-1]) else _unjudged
     change = judge([minute / minutes[-1] for minute, _ in ratios], [math.log(ratio) for _, ratio in ratios])
-    other_unit = "prediction" if measurement.builds is None else "build"
+    other_unit = "prediction" if measurement.calls else "build"
     return Soak(
         row=row,
         column=column,

@@ -15,7 +15,7 @@ from kerasbench.plan import configure, parse
 from kerasbench.plan.cases import Plan, with_controls
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Column, Options, Size
-from kerasbench.protocol.requests import ProtocolKind
+from kerasbench.protocol.requests import TrialKind
 from kerasbench.results.run import Run, RunConfig
 from kerasbench.runs.planner import Planner
 
@@ -26,7 +26,7 @@ MORE_SIZES = 2  # inside the bracket of a crossover (validation/METHOD.md): thir
 def config_of(settings: SweepSettings) -> RunConfig:
     batches = parse.batches(settings.batch_sizes or ([] if settings.widths else DEFAULT_BATCHES))
     options = configure.options_of(settings)
-    kind: ProtocolKind = "sweep"
+    kind: TrialKind = "sweep"
     if any(variants.has(choice, "exports") for choice in options):
         configure.require_exporters(options, settings.backends)
         kind = "sweep_predictions"

@@ -29,7 +29,7 @@ from kerasbench.text import percent
 def config_of(settings: VersusSettings) -> RunConfig:
     config = configure.configured(settings, "steady", configure.options_of(settings))
     effort = config.effort
-    config = replace(config, effort=replace(effort, protocol=replace(effort.protocol, batches=True)))
+    config = replace(config, effort=replace(effort, plan=effort.plan.of_kind(effort.plan.kind)))
     threshold = parse.share(settings.threshold, "--threshold")
     if threshold < MINIMAL_EFFECT:
         raise UsageError(f"--threshold takes {percent(MINIMAL_EFFECT)} or more, not {100 * threshold:.2f} %")

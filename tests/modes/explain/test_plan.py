@@ -14,6 +14,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.processes import questions
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, LookRequest
+from kerasbench.protocol.stages import ONE, PARTS
 from kerasbench.results.run import RunConfig
 from tests import made
 
@@ -42,7 +43,7 @@ def test_a_script_that_gives_a_stream_has_no_larger_batch() -> None:
 def test_parts_are_measured_of_what_was_asked_for_beside_rivals_that_might_help() -> None:
     assert config_of(ExplainSettings()) == CONFIG
     plan = planned(LONG, SHORT)
-    assert [(case.options.label, case.protocol.kind, case.protocol.parts) for case in plan.cases] == [
+    assert [(case.options.label, case.plan.kind, PARTS in case.plan.stages) for case in plan.cases] == [
         ("", "steady", True),
         ("jit=off", "steady", False),
         ("batch=128", "sweep", False),
@@ -78,11 +79,11 @@ def test_a_case_stands_beside_each_that_is_explained_for_each_cause_that_it_may_
     monkeypatch.setattr(questions, "look", look)
     plan = with_causes(planned(LONG, of_steps(MIN_STEPS_FOR_SLICES, "second")), Interpreters(), lambda event: None)
     added = [case for case in plan.cases if not variants.competes(case.column)]
-    assert [(case.options.label, case.protocol.parts, case.protocol.predicts) for case in added] == [
+    assert [(case.options.label, PARTS in case.plan.stages, ONE in case.plan.stages) for case in added] == [
         ("without-attention-dropout", False, True),
         ("without-returned-memory", False, False),
     ]
-    assert [case.protocol.outputs for case in plan.cases if case.protocol.parts] == [True, False]
+    assert [case.plan.compares_outputs for case in plan.cases if PARTS in case.plan.stages] == [True, False]
     assert [(case.options.label, failure.cause) for case, failure in plan.absent] == [("without-pooling-copy", known)]
     assert plan.warnings[-1].endswith("no causes are tried, as a look at its model failed: it cannot be built")
     assert {request.workload for request in asked} == {"default", "second"}

@@ -13,9 +13,9 @@ from kerasbench.plan import cases
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Options
-from kerasbench.protocol.measurement import Latency, Measurement, Slice
+from kerasbench.protocol.measurement import Measurement, Slice
 from kerasbench.protocol.messages import Code, ProbeReport
-from kerasbench.protocol.stages import EPOCH, TRAIN
+from kerasbench.protocol.stages import BATCH, EPOCH, PREDICTIONS, TRAIN
 from kerasbench.results.run import Effort, Run, RunConfig
 from kerasbench.results.store import Store
 from kerasbench.runs.rows import Decision, RowProgress
@@ -36,11 +36,11 @@ def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypat
     tries = ["backend", "device", "jit", "layout", "malloc", "steps-per-execution"]
     tries += ["tf-data", "threads", "unrolled-steps"]
     assert (fastest.MODE.settings_of(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
-    assert asked.effort == made.changed(EFFORT, budget_s=600, protocol={"predicts": False})
+    assert asked.effort == dataclasses.replace(EFFORT, budget_s=600, plan=EFFORT.plan.leaving_out(*PREDICTIONS))
     named = config_of(FastestSettings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
     assert fastest.MODE.settings_of(named) == RaceConfig("predict", 0.1, ["jit"], "jax")
     assert (named.backends, named.effort.max_rounds) == (["jax"], 6)
-    assert (named.effort.protocol.epochs, named.effort.protocol.predicts) == (False, True)
+    assert named.effort.plan.stages == ("train", *PREDICTIONS)
 
 
 @pytest.mark.parametrize(
@@ -271,9 +271,11 @@ def test_a_race_is_won(store: Store, jax_ms: list[float], tensorflow_ms: list[fl
 
 
 def test_a_race_for_predictions_measures_them_in_each_round(store: Store) -> None:
-    batches = [[Latency(1, [1]), Latency(32, [int(ms * made.MS)] * 200)] for ms in (1.9, 2.1, 1.9, 2.1, 1.9)]
-    scattered = [made.changed(made.sliced([1.0] * 6), prediction=prediction) for prediction in batches]
+    batches = [
+        [made.predicted(1, [1]), made.predicted(32, [int(ms * made.MS)] * 200)] for ms in (1.9, 2.1, 1.9, 2.1, 1.9)
+    ]
+    scattered = [made.with_predictions(made.sliced([1.0] * 6), *predictions) for predictions in batches]
     worker = FakeWorker(torch=scattered, jax=sliced(1.0))
     race(store, worker, *CASES, effort=Effort(1, 5), asked=RaceConfig("predict", baseline="jax"))
     assert len(worker.blocks) > 3  # only later rounds could leave them out
-    assert {request.protocol.predicts for request in worker.requests} == {True}
+    assert all(BATCH in request.plan.stages for request in worker.requests)

@@ -176,7 +176,10 @@ def test_where_all_have_failed_or_nobody_was_measured_by_it_there_is_no_race() -
     assert race.judge_race([], compare({}, 0.1), MARGIN) is None
     predicting = raced({JAX: 1.0, TENSORFLOW: 4.0})
     predicting.config = MODE.configured(RunConfig(), RaceConfig("predict"))
-    predicting.trials = [made.changed(trial, measurement={"prediction": []}) for trial in predicting.trials]
+    predicting.trials = [
+        dataclasses.replace(trial, measurement=made.with_predictions(made.known(trial.measurement)))
+        for trial in predicting.trials
+    ]
     for record in (raced(failed=TORCH), raced({}, failed=TORCH), predicting):
         assert tell.races(Findings.of(record)) == []
 

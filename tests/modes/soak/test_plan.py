@@ -4,6 +4,7 @@ from kerasbench.errors import UsageError
 from kerasbench.modes import soak
 from kerasbench.modes.soak import Purpose, SoakConfig, SoakSettings
 from kerasbench.modes.soak.plan import config_of
+from kerasbench.protocol.stages import STAGES
 
 KINDS: dict[Purpose, str] = {
     "train": "steady",
@@ -15,11 +16,12 @@ KINDS: dict[Purpose, str] = {
 @pytest.mark.parametrize("purpose", KINDS)
 def test_a_soak_is_one_long_block_with_a_control(purpose: Purpose) -> None:
     asked = config_of(SoakSettings(["dense"], purpose=purpose, minutes=10))
-    protocol = asked.effort.protocol
+    plan = asked.effort.plan
     assert (soak.MODE.settings_of(asked), asked.control, asked.timeout_s) == (SoakConfig(purpose, 10.0), True, None)
-    assert (protocol.kind, protocol.fits) == (KINDS[purpose], purpose == "build-fit")
-    assert protocol.clears == (purpose in ("build-cleared", "build-fit"))
-    assert (protocol.lasts, protocol.slices_max_ns) == (True, 600 * 10**9)
+    stages = [STAGES[stage] for stage in plan.stages]
+    assert (plan.kind, stages[0].fits) == (KINDS[purpose], purpose == "build-fit")
+    assert stages[0].clears == (purpose in ("build-cleared", "build-fit"))
+    assert (plan.fixed_time, plan.slices_max_ns) == (True, 600 * 10**9)
     assert (asked.effort.min_rounds, asked.effort.max_rounds) == (1, 1)
 
 

@@ -14,6 +14,7 @@ from kerasbench.modes.soak.trend import Soak, soaks, trend
 from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Samples
+from kerasbench.protocol.stages import TRAIN
 from kerasbench.results.run import Run
 from tests import made
 from tests.made import known
@@ -113,8 +114,8 @@ def test_nothing_is_judged_of_a_soak_of_seconds(rng: random.Random) -> None:
 def test_a_column_that_did_too_little_is_named_beside_one_that_grows(rng: random.Random) -> None:
     record = soaked(0, LEAK, rng)
     few = soaking(0, 0, 1_200, rng)
-    slices = [dataclasses.replace(slice_, ns=150 * slice_.ns) for slice_ in [*made.known(few.training).slices][:8]]
-    slow = made.changed(few, training={"slices": Samples.of(slices)})
+    slices = [dataclasses.replace(slice_, ns=150 * slice_.ns) for slice_ in [*few.samples[TRAIN]][:8]]
+    slow = made.with_samples(few, train=Samples.of(slices))
     record.trials += [dataclasses.replace(trial, backend="jax", block=2, measurement=slow) for trial in record.trials]
     findings = Findings.of(record)
     assert "memory grows on PyTorch (too short to say on JAX)" in Tells().title(findings)

@@ -20,8 +20,8 @@ from tests import made
 def test_a_sweep_crosses_terms_with_sizes_and_goes_on_where_series_cross() -> None:
     asked = config_of(SweepSettings(["dense"], batch_sizes=["1..2"], widths=["0.5", "1"], choices={"jit": ["on"]}))
     assert asked.options == [Options(jit=True, batch=batch, width=width) for batch in (1, 2) for width in (0.5, 1.0)]
-    assert (sweep.MODE.settings_of(asked), asked.effort.protocol) == (SweepConfig(refine=True), SWEEP)
-    assert config_of(SweepSettings(["dense"], quick=True)).effort == replace(QUICK, protocol=SWEEP)
+    assert (sweep.MODE.settings_of(asked), asked.effort.plan) == (SweepConfig(refine=True), SWEEP)
+    assert config_of(SweepSettings(["dense"], quick=True)).effort == replace(QUICK, plan=SWEEP)
     for words in [], ["2"]:
         with pytest.raises(UsageError, match="two sizes or more"):
             config_of(SweepSettings(batch_sizes=["8"], widths=words))
@@ -40,15 +40,15 @@ def test_a_sweep_of_exported_models_predicts_at_each_size() -> None:
         ["dense"], backends=["jax"], batch_sizes=["1", "8"], choices={"runtime": ["keras", "jax_export"]}
     )
     config = config_of(exported)
-    assert config.effort.protocol.agenda.name == "sweep_predictions" and not config.effort.protocol.needs_training
+    assert config.effort.plan.agenda.name == "sweep_predictions" and not config.effort.plan.needs_training
     assert [options.label for options in config.options] == [
         *("batch=1", "runtime=jax_export batch=1", "batch=8", "runtime=jax_export batch=8")
     ]
     with pytest.raises(UsageError, match="jax_export is exported from jax, which --backend does not name"):
         config_of(replace(exported, backends=["torch"]))
-    case = replace(made.case(options=config.options[2]), protocol=config.effort.protocol)
+    case = replace(made.case(options=config.options[2]), plan=config.effort.plan)
     assert [at.selected.workload.predicted for at in (case, case.resized())] == [32, 8]
-    trains = replace(case, protocol=SWEEP)
+    trains = replace(case, plan=SWEEP)
     assert trains.resized() is trains
 
 
@@ -84,7 +84,7 @@ def swept(options: Sequence[Options]) -> list[Case]:
 
 def swept_plan(budget_s: float | None = None, **config: Any) -> Plan:
     options = [Options(batch=batch) for batch in BATCHES]
-    plan = made.plan(*swept(options), effort=Effort(budget_s=budget_s, protocol=SWEEP))
+    plan = made.plan(*swept(options), effort=Effort(budget_s=budget_s, plan=SWEEP))
     asked = sweep.MODE.configured(made.changed(plan.config, options=options, **config), SweepConfig(refine=True))
     return made.changed(plan, config=asked)
 
@@ -111,7 +111,7 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
     ]
     assert plan.config.options == [Options(batch=batch) for batch in (*BATCHES, 16, 32)]
     assert (plan.effort.min_rounds, plan.effort.max_rounds) == (3, 3)
-    assert plan.effort.protocol == planned.effort.protocol
+    assert plan.effort.plan == planned.effort.plan
     assert plan.warnings == ["more sizes near the crossover: batch=16, batch=32"]
     assert known.planner(plan.config).more(plan, crossing(), 100.0) is None
     limited = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
@@ -128,7 +128,7 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
 def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> None:
     quick = crossing(rounds=1)  # whose slices give an interval
     for number, trial in enumerate(quick.trials):
-        step_ms = made.trained(made.known(trial.measurement)).median_ns / made.MS
+        step_ms = made.known(trial.measurement).median_ns["train"] / made.MS
         slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
         quick.trials[number] = made.changed(trial, measurement=slices, block=1 + number // len(BACKENDS))
     assert more_sizes(Findings.of(quick))
