@@ -112,5 +112,6 @@ def module_file(module: str, path: list[str] | None) -> Path | None:
         specs = (finder.find_spec(name, path) for finder in sys.meta_path)
         if (spec := next(filter(None, specs), None)) is None:
             return None
-        path, file = spec.submodule_search_locations or [], Path(spec.origin) if spec.has_location else None
+        path = spec.submodule_search_locations or []
+        file = Path(spec.origin) if spec.has_location and spec.origin else None
     return file
