@@ -202,7 +202,7 @@ def explain() -> Runs:
     other = Failure(Code.UNSUPPORTED, "Keras 3.16.0 has another _compute_attention", "compare with another version")
     rivals.append(made.trial(0, failure=other, options=torch(without_attention_dropout=True).options))
     larger = made.in_blocks({TORCH: 4.0}, stepped, size=Size(batch=128), first=3)
-    flops = [results.Counted("dense", "default", 1e6)]
+    flops = [results.OperationCount("dense", "default", 1e6)]
     config = explain_mode.MODE.configured(RunConfig(), explain_mode.ExplainConfig(causes=True))
     return [run(*mine, *rivals, *larger, config=config, flops=flops)]
 

@@ -23,14 +23,14 @@ from kerasbench.pages import html
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Passes, Published, Samples, Slice
 from kerasbench.protocol.stages import EPOCH, PARTS_OF_STEP, TRAIN
-from kerasbench.results.run import SCHEMA, Counted, Run, RunConfig, Trial
+from kerasbench.results.run import SCHEMA, OperationCount, Run, RunConfig, Trial
 from kerasbench.results.store import read
 from tests import made
 from tests.records import AGAIN, NEW, OLD
 from tests.report.table import brief
 
 SCENARIO = "iris_mlp"  # which has published figures
-Place = tuple[Any, ...]  # the keys and indexes that lead to a value
+CaseInRow = tuple[Any, ...]  # the keys and indexes that lead to a value
 
 
 def record() -> Run:
@@ -40,7 +40,7 @@ def record() -> Run:
     machine = Machine("Chip 9", 2, 8 << 30, "Linux 6.1", "x86_64", {"performance": 2}, ["H200"], "570", "abc")
     noise = [Signal("load", Severity.WARN, "20 % of the CPU in use")]
     whole = made.record(*trials, failed, rounds=3)
-    flops = [Counted(SCENARIO, "default", 1e6)]
+    flops = [OperationCount(SCENARIO, "default", 1e6)]
     return dataclasses.replace(whole, machine=machine, noise=noise, finished=whole.started, flops=flops)
 
 
@@ -97,7 +97,7 @@ def journal() -> bytes:
     return b"".join(msgspec.json.encode(line, enc_hook=dict) + b"\n" for line in lines)
 
 
-def places(content: Any, at: Place = ()) -> Iterator[Place]:
+def places(content: Any, at: CaseInRow = ()) -> Iterator[CaseInRow]:
     yield at
     items = content.items() if isinstance(content, dict) else enumerate(content) if isinstance(content, list) else ()
     for key, value in items:
@@ -105,7 +105,7 @@ def places(content: Any, at: Place = ()) -> Iterator[Place]:
 
 
 @cache
-def all_places(schema: int) -> list[Place]:
+def all_places(schema: int) -> list[CaseInRow]:
     return list(places(msgspec.json.decode(encoded(schema))))[1:]
 
 
@@ -174,11 +174,11 @@ def planted(text: str, schema: int = SCHEMA) -> tuple[bytes, list[str]]:
     return json.dumps(_with_text(content, text, set(fields) - set(refused))).encode(), refused
 
 
-def _value(content: Any, place: Place) -> Any:
+def _value(content: Any, place: CaseInRow) -> Any:
     return reduce(getitem, place, content)
 
 
-def _field(content: Any, place: Place) -> str:
+def _field(content: Any, place: CaseInRow) -> str:
     """Return the name of a field, whichever of a list it is in; one name of all that has to be alike."""
     *above, last = ["*" if isinstance(key, int) else key for key in place]
     if above[-1:] == ["description"] and last == "name":
@@ -189,7 +189,7 @@ def _field(content: Any, place: Place) -> str:
 
 
 def _with_text(content: Any, text: str, wanted: set[str]) -> Any:
-    def changed(part: Any, at: Place) -> Any:
+    def changed(part: Any, at: CaseInRow) -> Any:
         if isinstance(part, list):
             return [changed(member, (*at, index)) for index, member in enumerate(part)]
         if isinstance(part, dict):

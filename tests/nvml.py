@@ -37,7 +37,7 @@ class FakeCard:
     mode: int | None = 0
 
 
-def teller(what: Callable[[FakeCard], Told | None]) -> "Callable[[Nvml, FakeCard], Told]":
+def mode_report(what: Callable[[FakeCard], Told | None]) -> "Callable[[Nvml, FakeCard], Told]":
     def tell(nvml: "Nvml", card: FakeCard) -> Told:
         return nvml._of(card, what)
 
@@ -101,15 +101,15 @@ class Nvml(types.ModuleType):
         assert kind == self.NVML_CLOCK_SM
         return self._of(card, lambda card: None if card.slice_of else card.readings[0][0])
 
-    nvmlDeviceGetName = teller(lambda card: card.name)  # noqa: N815
-    nvmlDeviceGetUUID = teller(lambda card: card.uuid)  # noqa: N815
-    nvmlDeviceGetMigMode = teller(lambda card: card.mig and list(card.mig))  # noqa: N815
-    nvmlDeviceGetDeviceHandleFromMigDeviceHandle = teller(lambda card: card.slice_of)  # noqa: N815
-    nvmlDeviceGetComputeRunningProcesses = teller(lambda card: running(card.processes))  # noqa: N815
-    nvmlDeviceGetGraphicsRunningProcesses = teller(lambda card: running(card.drawing))  # noqa: N815
-    nvmlDeviceGetMemoryInfo = teller(memory)  # noqa: N815
-    nvmlDeviceGetComputeMode = teller(lambda card: card.mode)  # noqa: N815
-    nvmlDeviceGetCurrentClocksThrottleReasons = teller(lambda card: card.readings[0][1])  # noqa: N815
+    nvmlDeviceGetName = mode_report(lambda card: card.name)  # noqa: N815
+    nvmlDeviceGetUUID = mode_report(lambda card: card.uuid)  # noqa: N815
+    nvmlDeviceGetMigMode = mode_report(lambda card: card.mig and list(card.mig))  # noqa: N815
+    nvmlDeviceGetDeviceHandleFromMigDeviceHandle = mode_report(lambda card: card.slice_of)  # noqa: N815
+    nvmlDeviceGetComputeRunningProcesses = mode_report(lambda card: running(card.processes))  # noqa: N815
+    nvmlDeviceGetGraphicsRunningProcesses = mode_report(lambda card: running(card.drawing))  # noqa: N815
+    nvmlDeviceGetMemoryInfo = mode_report(memory)  # noqa: N815
+    nvmlDeviceGetComputeMode = mode_report(lambda card: card.mode)  # noqa: N815
+    nvmlDeviceGetCurrentClocksThrottleReasons = mode_report(lambda card: card.readings[0][1])  # noqa: N815
 
     def nvmlDeviceGetTemperature(self, card: FakeCard, sensor: int) -> int:  # noqa: N802
         """The last of a reading."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from kerasbench import variants
-from kerasbench.analysis.contrasts import Contrast, Place
+from kerasbench.analysis.contrasts import CaseInRow, Contrast
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
@@ -132,7 +132,7 @@ def compared(*trials: Trial, threshold: float = 0.03) -> pairs.Versus:
 def contrast(ratio: LogEstimate, verdict: Verdict | None = None) -> Contrast:
     """A training step over that of the same case: only the ratio matters, and its verdict, by default its own."""
     (row,) = summarize(made.record(made.trial())).rows
-    place = Place(row, *row.cases)
+    place = CaseInRow(row, *row.cases)
     return Contrast(place, place, row.headline, ratio, verdict=verdict or judge([ratio])[0].verdict)
 
 

@@ -18,8 +18,8 @@ import kerasbench
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.table import NAMES
-from kerasbench.api import Explained, Fastest, Soaked, Versions, keywords
-from kerasbench.api.results import Bisected, Machines, Results
+from kerasbench.api import Explanation, Fastest, SoakResults, Versions, keywords
+from kerasbench.api.results import BisectResult, Machines, Results
 from kerasbench.errors import ResultsError, Undecided, UsageError
 from kerasbench.modes import explain, fastest, soak, sweep, versus
 from kerasbench.modes.fastest.plan import default_backend
@@ -199,10 +199,10 @@ def test_the_signature_of_a_function_has_its_options() -> None:
 def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs) -> None:
     plain = runs.record
     asked: dict[type[Results], tuple[Mode[Any], object]] = {
-        Explained: (explain.MODE, None),
+        Explanation: (explain.MODE, None),
         Versions: (versus.MODE, versus.VersusConfig("old", "new", 0.03)),
         Fastest: (fastest.MODE, fastest.RaceConfig()),
-        Soaked: (soak.MODE, soak.SoakConfig("train", 1.0)),
+        SoakResults: (soak.MODE, soak.SoakConfig("train", 1.0)),
         Results: (sweep.MODE, sweep.SweepConfig()),
     }
     for kind, (mode, own) in asked.items():
@@ -329,11 +329,11 @@ def test_versions_have_regressions_for_a_test_to_look_at() -> None:
 def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> None:
     step = contrast(made.estimate(1.3, 1.4, trials=3), Verdict.SLOWER)
     probe = Probe(1, step)
-    search = Bisected(Bisection(SearchOutcome.FOUND, [probe], fast=0, slow=1), ["old", "new"])
+    search = BisectResult(Bisection(SearchOutcome.FOUND, [probe], fast=0, slow=1), ["old", "new"])
     assert search.version == "new"
     assert repr(search).startswith("new is the first slow version: a step takes 1.30× (1.21–1.40) as long as with old.")
     assert str(search).startswith("# dense torch cpu: new is the first slow version: a step takes 1.30×")
-    none = Bisected(Bisection(SearchOutcome.NONE, [probe], fast=0, slow=1), ["old", "new"])
+    none = BisectResult(Bisection(SearchOutcome.NONE, [probe], fast=0, slow=1), ["old", "new"])
     assert none.version is None
     with pytest.raises(UsageError, match="bisect takes two versions or more"):
         kerasbench.bisect(["keras==3.15.0"])

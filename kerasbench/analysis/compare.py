@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain, groupby
 from typing import NamedTuple
 
-from kerasbench.analysis.contrasts import Contrast, Place, judge
+from kerasbench.analysis.contrasts import CaseInRow, Contrast, judge
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import Undecided
@@ -92,22 +92,22 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
     )
 
 
-class _Observed(NamedTuple):
-    place: Place
+class _Observation(NamedTuple):
+    place: CaseInRow
     steps_ms: list[float]
     manner: dict[str, object]  # how it was measured, in words: what differs in it has no verdict
     source: tuple[str, str]  # tells a changed case from an unchanged one
     likeness: tuple[object, ...]  # what runs of one side must share to count together
 
 
-def _side(records: Sequence[Run]) -> tuple[Run, dict[CaseKey, list[_Observed]], dict[CaseKey, Failure]]:
+def _side(records: Sequence[Run]) -> tuple[Run, dict[CaseKey, list[_Observation]], dict[CaseKey, Failure]]:
     """Return a side merged, the runs that measured each case (first the one that a page shows), and what failed."""
     records = distinct(records)
     shown = merge(records)
-    runs: dict[CaseKey, dict[str, _Observed]] = {}
+    runs: dict[CaseKey, dict[str, _Observation]] = {}
     for observed in chain.from_iterable(map(_observed, records)):
         runs.setdefault(observed.place.key, {})[observed.place.row.run] = observed
-    cases: dict[CaseKey, list[_Observed]] = {}
+    cases: dict[CaseKey, list[_Observation]] = {}
     failed: dict[CaseKey, Failure] = {}
     for row, column, case in summarize(shown).cases:
         key = row.key(column)
@@ -119,7 +119,7 @@ def _side(records: Sequence[Run]) -> tuple[Run, dict[CaseKey, list[_Observed]], 
     return shown, cases, failed
 
 
-def _observed(record: Run) -> Iterator[_Observed]:
+def _observed(record: Run) -> Iterator[_Observation]:
     """Yield the cases of a run that were measured; a control is the column that it repeats."""
     scenarios = {scenario.description.name: scenario for scenario in record.scenarios}
     for row, column, case in summarize(record).cases:
@@ -136,10 +136,10 @@ def _observed(record: Run) -> Iterator[_Observed]:
         source = scenarios[row.scenario.name].source(column)
         versions = sorted({item for _, measurement in case.trials for item in measurement.resolved.versions.items()})
         likeness = (manner, source, versions, asked.mode, asked.own)
-        yield _Observed(Place(row, column), case.steps_ms, manner, source, likeness)
+        yield _Observation(CaseInRow(row, column), case.steps_ms, manner, source, likeness)
 
 
-def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: bool) -> Change:
+def _change(old: Sequence[_Observation], new: Sequence[_Observation], is_one_machine: bool) -> Change:
     # A stretch of runs of one side is one observation: else a slower day would be a slower version.
     sides = ((False, old), (True, new))
     runs = [(run.place.row.run, is_new, estimate(run.steps_ms).value) for is_new, side in sides for run in side]
@@ -167,7 +167,7 @@ def _change(old: Sequence[_Observed], new: Sequence[_Observed], is_one_machine: 
     )
 
 
-def _beside(old: Place, new: Place) -> tuple[Column, float] | None:
+def _beside(old: CaseInRow, new: CaseInRow) -> tuple[Column, float] | None:
     """Compare a case with the fastest other column that both runs have in its row, then and now."""
     metric = old.row.headline
     others = {

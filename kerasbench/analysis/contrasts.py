@@ -16,7 +16,7 @@ Key = TypeVar("Key")
 CONTROL_BOUND = 0.03  # what is the same and differs by more, significantly, leaves nothing to be believed
 
 
-class Place(NamedTuple):
+class CaseInRow(NamedTuple):
     row: Row
     column: Column
 
@@ -33,8 +33,8 @@ class Place(NamedTuple):
 class Contrast:
     """How many times as much ``over`` takes as ``under``: time or memory, and of a rate the time for each sample."""
 
-    over: Place
-    under: Place
+    over: CaseInRow
+    under: CaseInRow
     metric: str
     ratio: LogEstimate
     again: LogEstimate | None = None  # what is the same, measured twice: it should be 1
@@ -60,7 +60,7 @@ def between(row: Row, over: Column, under: Column, metric: str, again: LogEstima
     if ratio is None:
         return None
     cost = ratio.inverse if BY_NAME[metric].unit == RATE else ratio
-    return Contrast(Place(row, over), Place(row, under), metric, cost, again)
+    return Contrast(CaseInRow(row, over), CaseInRow(row, under), metric, cost, again)
 
 
 def judge(contrasts: Mapping[Key, Contrast | None], effect: float, by_run: bool = True) -> dict[Key, Contrast]:

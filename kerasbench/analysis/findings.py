@@ -12,7 +12,7 @@ from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.rankings import beside, speed_ups
 from kerasbench.analysis.ratios import RowRatios
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.analysis.warnings import Concern, concerns
+from kerasbench.analysis.warnings import CaseWarning, concerns
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Failure
 from kerasbench.results.run import Run, RunConfig
@@ -94,7 +94,7 @@ class Findings:
         return self.summary.only(is_sized=True)
 
     @cached_property
-    def concerns(self) -> list[Concern]:
+    def concerns(self) -> list[CaseWarning]:
         return concerns(self.summary)
 
     @cached_property

@@ -7,7 +7,17 @@ from typing import Any
 
 from kerasbench import variants
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE
-from kerasbench.analysis.contrasts import Contrast, Place, again_of, believed, between, control, is_off, judge, varied
+from kerasbench.analysis.contrasts import (
+    CaseInRow,
+    Contrast,
+    again_of,
+    believed,
+    between,
+    control,
+    is_off,
+    judge,
+    varied,
+)
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict
 from kerasbench.analysis.metrics import A_CALL
 from kerasbench.analysis.ratios import by_means
@@ -81,10 +91,10 @@ def _over_fastest(row: Row) -> tuple[Column | None, list[Contrast]]:
         if ratio := row.ratios.estimate(a, b, row.headline):
             ratios[a, b], ratios[b, a] = ratio, ratio.inverse
     fastest = leading(in_order, ratios)
-    under, again = Place(row, fastest), again_of(row)
+    under, again = CaseInRow(row, fastest), again_of(row)
     over = {column: ratios.get((column, fastest)) for column in values}
     return fastest, [
-        Contrast(Place(row, column), under, row.headline, ratio, again) for column, ratio in over.items() if ratio
+        Contrast(CaseInRow(row, column), under, row.headline, ratio, again) for column, ratio in over.items() if ratio
     ]
 
 

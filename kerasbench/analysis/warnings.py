@@ -42,7 +42,7 @@ OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the publi
 
 
 @dataclass(frozen=True)
-class Concern:
+class CaseWarning:
     what: WarningKind
     detail: str = ""
     share: float | None = None  # of a step's time that it is about, estimated
@@ -62,10 +62,10 @@ def programs_in(rows: Iterable[Row]) -> list[str]:
     return [name for name, _ in counts.most_common(MOST_PROGRAMS)]
 
 
-def concerns(summary: Summary) -> list[Concern]:
-    warnings: list[Concern] = []
+def concerns(summary: Summary) -> list[CaseWarning]:
+    warnings: list[CaseWarning] = []
     for row, ranking in summary.ranked:
-        noted: dict[Concern, list[Column]] = {}  # what is said of several columns is said once
+        noted: dict[CaseWarning, list[Column]] = {}  # what is said of several columns is said once
         for column in row.cases:
             for concern in _of_case(row, column):
                 noted.setdefault(concern, []).append(column)
@@ -74,71 +74,71 @@ def concerns(summary: Summary) -> list[Concern]:
     return [*warnings, *_versions(summary)]
 
 
-def _of_case(row: Row, column: Column) -> Iterator[Concern]:
+def _of_case(row: Row, column: Column) -> Iterator[CaseWarning]:
     case = row.cases[column]
     losses = [(m.learning.batch_loss_before, m.learning.batch_loss_after) for _, m in case.trials if m.learning]
     if row.scenario.learnable and not all(starmap(learned, losses)):
-        yield Concern(WarningKind.IDLE)
+        yield CaseWarning(WarningKind.IDLE)
     if any(trial.disturbed for trial, _ in case.trials):
-        yield Concern(WarningKind.DISTURBED)
+        yield CaseWarning(WarningKind.DISTURBED)
     has_others = any(other.trials for rival, other in row.cases.items() if rival != column)
     digests = {rival: other.digest for rival, other in row.cases.items() if other.digest}
     if any(digest != digests[column] for digest in digests.values() if column in digests):
-        yield Concern(WarningKind.OTHER_DATA)
+        yield CaseWarning(WarningKind.OTHER_DATA)
     elif row.origin.agenda.usual and case.trials and has_others and all(m.parity is None for _, m in case.trials):
-        yield Concern(WarningKind.UNJUDGED)
+        yield CaseWarning(WarningKind.UNJUDGED)
     values = case.steps_ms
     if len(values) >= MIN_TRIALS_FOR_INTERVAL and statistics.stdev(values) >= SCATTER_WARN * statistics.fmean(values):
-        yield Concern(WarningKind.SCATTERED)
+        yield CaseWarning(WarningKind.SCATTERED)
     if deviation := row.deviating.get(column):
         reference = names(row.cases)[deviation.beside] if deviation.beside else "the median of all configurations"
         kinds = {kind for _, m in case.trials if m.parity for kind in m.parity.sensitive}
         why = "; batch normalisation in small batches does that" if "BatchNormalization" in kinds else ""
         detail = f"by {100 * deviation.share:.2g} % from {reference} in step {deviation.step}{why}"
-        yield Concern(WarningKind.DEVIATES, detail)
+        yield CaseWarning(WarningKind.DEVIATES, detail)
     if still := row.standstills.get(column):
-        yield Concern(WarningKind.STILL, still.cause)
+        yield CaseWarning(WarningKind.STILL, still.cause)
     yield from _of_steps(case, column)
     yield from _of_hidden_work(case)
 
 
-def _of_steps(case: Measured, column: Column) -> Iterator[Concern]:
+def _of_steps(case: Measured, column: Column) -> Iterator[CaseWarning]:
     operations = {name: times for _, m in case.trials for name, times in m.fallbacks.items()}
     if operations:
         detail = ", ".join(f"{name} ({times} a step)" for name, times in sorted(operations.items()))
-        yield Concern(WarningKind.FALLBACK, detail)
+        yield CaseWarning(WarningKind.FALLBACK, detail)
     for sentence in dict.fromkeys(sentence for _, m in case.trials for sentence in m.lost):
-        yield Concern(WarningKind.LOST, sentence)
+        yield CaseWarning(WarningKind.LOST, sentence)
     compilers = [m.compiler for _, m in case.trials if m.compiler]
     if any(compiler.while_measured for compiler in compilers):
-        yield Concern(WarningKind.RECOMPILED)
+        yield CaseWarning(WarningKind.RECOMPILED)
     if any(compiler.eager for compiler in compilers):
-        yield Concern(WarningKind.EAGER)
+        yield CaseWarning(WarningKind.EAGER)
     slower = slower_by_subnormals(case)
     if slower >= LEAST_SLOWER and all(m.resolved.subnormals == "flushed" for _, m in case.trials):
-        yield Concern(WarningKind.SUBNORMALS, f"by about {percent(slower)}", slower)
+        yield CaseWarning(WarningKind.SUBNORMALS, f"by about {percent(slower)}", slower)
     pages, share = _page_faults(case)
     if share >= LEAST_IN_PAGES and column.device == CPU and not variants.has(column.options, "keeps_memory"):
-        yield Concern(WarningKind.PAGES, f"{pages:,.0f} pages, about {percent(share)} of its time", share)
+        yield CaseWarning(WarningKind.PAGES, f"{pages:,.0f} pages, about {percent(share)} of its time", share)
     waited, slices = _idle_slices(case)
     if slices and waited / slices >= OFTEN:
-        yield Concern(WarningKind.WAITED, f"in {waited} of {slices} turns")
+        yield CaseWarning(WarningKind.WAITED, f"in {waited} of {slices} turns")
 
 
-def _of_hidden_work(case: Measured) -> Iterator[Concern]:
+def _of_hidden_work(case: Measured) -> Iterator[CaseWarning]:
     """Yield what a median of slices does not show, though a plain `fit` takes as long as it lasts."""
     trained = [measurement for _, measurement in case.trials if measurement.training is not None]
     grown = [growth(_undisturbed_ns(measurement)) for measurement in trained]
     if grown and min(grown) >= GROWN:
-        yield Concern(WarningKind.GROWING, f"{max(grown):.2g} times as long at the end")
+        yield CaseWarning(WarningKind.GROWING, f"{max(grown):.2g} times as long at the end")
     late = [late_share(measurement) for measurement in trained]
     if any(share >= LATE for share in late):
-        yield Concern(WarningKind.LATE, f"{1 + max(late):.2g} times as long with it")
+        yield CaseWarning(WarningKind.LATE, f"{1 + max(late):.2g} times as long with it")
     units_ns = [ns for measurement in trained for ns in _undisturbed_ns(measurement)]
     if len(units_ns) >= LEAST_SLICES:
         times = statistics.fmean(units_ns) / statistics.median(units_ns)
         if times >= LONGER_MEAN:
-            yield Concern(WarningKind.RARE, f"{times:.2g} times as long by the mean")
+            yield CaseWarning(WarningKind.RARE, f"{times:.2g} times as long by the mean")
 
 
 def _undisturbed_ns(measurement: Measurement) -> list[float]:
@@ -174,35 +174,35 @@ def late_share(measurement: Measurement) -> float:
     return more_ns / (ends.steps * measurement.median_ns[TRAIN]) if more_ns > fixed_ns else 0.0
 
 
-def _of_row(row: Row, ranking: Ranking) -> Iterator[Concern]:
+def _of_row(row: Row, ranking: Ranking) -> Iterator[CaseWarning]:
     if ranking.withheld:
-        yield Concern(WarningKind.CONTROL)
+        yield CaseWarning(WarningKind.CONTROL)
     if ranking.disturbed:
-        yield Concern(WarningKind.UNDECIDED)
+        yield CaseWarning(WarningKind.UNDECIDED)
     for contrast in ranking.others:
         differs_by = apart(by_session(contrast))
         if differs_by is not None and differs_by.is_above(1):
             detail = f"by {100 * (differs_by.value - 1):.0f} %"
-            yield Concern(WarningKind.SESSIONS, detail, columns=(contrast.over.column,))
+            yield CaseWarning(WarningKind.SESSIONS, detail, columns=(contrast.over.column,))
     if row.origin.config.ranks:  # others have intervals of their own, or none is the fastest
         few = row.rounds < MIN_TRIALS_FOR_INTERVAL
         by_slices = ranking.proven and any(contrast.ratio.basis == "slices" for contrast in ranking.others)
         if by_slices and not few:  # of enough rounds: most were disturbed
             most = MIN_TRIALS_FOR_INTERVAL - 1
             detail = f"at most {most} rounds were uninterrupted, so intervals come from their turns"
-            yield Concern(WarningKind.DISTURBED, detail)
+            yield CaseWarning(WarningKind.DISTURBED, detail)
         elif by_slices:
-            yield Concern(WarningKind.SLICES)
+            yield CaseWarning(WarningKind.SLICES)
         elif ranking.others and few and not ranking.tentative:
-            yield Concern(WarningKind.FEW)
+            yield CaseWarning(WarningKind.FEW)
     # What a row has no figures of, because its steps would have taken minutes.
     known = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
     sizes = min(filter(None, known), key=lambda sizes: len(sizes.left_out), default=None)
     if sizes is not None and sizes.left_out:
         what = [STAGES[stage].left_out if stage in STAGES else stage for stage in sizes.left_out]
         parts = ", ".join(dict.fromkeys(what))
-        yield Concern(WarningKind.SLOW, f"left out: {parts}; one step takes {sizes.step_ns / 1e9:.1f} s")
-    yield from (Concern(WarningKind.APART, columns=columns) for columns in _apart(row))
+        yield CaseWarning(WarningKind.SLOW, f"left out: {parts}; one step takes {sizes.step_ns / 1e9:.1f} s")
+    yield from (CaseWarning(WarningKind.APART, columns=columns) for columns in _apart(row))
 
 
 def _apart(row: Row) -> list[tuple[Column, ...]]:
@@ -217,7 +217,7 @@ def _apart(row: Row) -> list[tuple[Column, ...]]:
     return list(map(tuple, split.values()))
 
 
-def _versions(summary: Summary) -> Iterator[Concern]:
+def _versions(summary: Summary) -> Iterator[CaseWarning]:
     for package in COMMON:
         versions: dict[str, dict[Column, None]] = {}
         for trial in summary.record.trials:
@@ -227,7 +227,7 @@ def _versions(summary: Summary) -> Iterator[Concern]:
                 versions.setdefault(version, {})[trial.column] = None
         if len(versions) > 1:
             for version, columns in sorted(versions.items()):
-                yield Concern(WarningKind.VERSIONS, f"{package} {version}", columns=tuple(columns))
+                yield CaseWarning(WarningKind.VERSIONS, f"{package} {version}", columns=tuple(columns))
 
 
 def _idle_slices(case: Measured) -> tuple[int, int]:

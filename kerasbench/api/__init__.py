@@ -12,7 +12,7 @@ from kerasbench.analysis import compare as comparisons
 from kerasbench.analysis.findings import Findings
 from kerasbench.api import keywords
 from kerasbench.api.keywords import Numbers, Words
-from kerasbench.api.results import Bisected, Compared, Machines, Results
+from kerasbench.api.results import BisectResult, Comparison, Machines, Results
 from kerasbench.errors import ResultsError, UsageError, unknown
 from kerasbench.modes import known
 from kerasbench.modes.command import command as command_of
@@ -29,8 +29,8 @@ from kerasbench.results import store
 from kerasbench.results.run import Run
 from kerasbench.settings import Settings
 
-Place = str | Path
-Places = Place | Sequence[Place]
+CaseInRow = str | Path
+Places = CaseInRow | Sequence[CaseInRow]
 Rows = str | tuple[object, ...]  # synthetic or real, or those of a model object: (x, y)
 
 Kind = TypeVar("Kind", bound=Results)
@@ -79,7 +79,7 @@ def run(
 
 @_described
 def sweep(
-    scenario: Place,
+    scenario: CaseInRow,
     batch_sizes: Numbers = (),
     widths: Numbers = (),
     backends: Words = (),
@@ -96,7 +96,7 @@ def sweep(
     )
 
 
-class Explained(Results):
+class Explanation(Results):
     """The run of an explanation. It prints as the explanation, and has all else that results have."""
 
     mode = "explain"
@@ -110,12 +110,12 @@ class Explained(Results):
 @_described
 def explain(
     scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[keywords.ExplainKeywords]
-) -> Explained:
+) -> Explanation:
     """Measure where an epoch's time goes and what would make it shorter, as the command ``explain`` does.
 
     It raises what ``run`` raises, also where an epoch is too short to explain.
     """
-    return _measured(Explained, "explain", options, scenarios, backends=backends, devices=devices)
+    return _measured(Explanation, "explain", options, scenarios, backends=backends, devices=devices)
 
 
 class Versions(Results):
@@ -141,8 +141,8 @@ class Versions(Results):
 
 @_described
 def versus(
-    base: Place,
-    head: Place,
+    base: CaseInRow,
+    head: CaseInRow,
     scenarios: Places = (),
     backends: Words = (),
     devices: Words = (),
@@ -165,7 +165,7 @@ def bisect(
     devices: Words = (),
     say: Callable[[str], None] = lambda line: None,
     **options: Unpack[keywords.BisectKeywords],
-) -> Bisected:
+) -> BisectResult:
     """Find the first version that made a training step, or a prediction, slower, as the command ``bisect`` does.
 
     ``versions`` begin with GOOD and end with BAD, in the words of ``versus``. Of two, all releases or commits between
@@ -184,7 +184,7 @@ def bisect(
     names = live.named(scenarios)
     asked = settings("bisect", BisectSettings, options, scenarios=names, backends=backends, devices=devices)
     listed = plan.candidates(ends, asked)
-    return Bisected(plan.search(listed, compare, say), listed)
+    return BisectResult(plan.search(listed, compare, say), listed)
 
 
 class Fastest(Results):
@@ -214,7 +214,7 @@ def fastest(
     return _measured(Fastest, "fastest", options, scenarios, data, backends=backends, devices=devices)
 
 
-class Soaked(Results):
+class SoakResults(Results):
     """The run of a soak. It prints the answer first, and has all else that results have."""
 
     mode = "soak"
@@ -228,9 +228,9 @@ class Soaked(Results):
 @_described
 def soak(
     scenarios: Places, backends: Words = (), devices: Words = (), **options: Unpack[keywords.SoakKeywords]
-) -> Soaked:
+) -> SoakResults:
     """Run models for ``minutes``: does memory grow, do steps become slower? All else, errors too, is as for ``run``."""
-    return _measured(Soaked, "soak", options, scenarios, backends=backends, devices=devices)
+    return _measured(SoakResults, "soak", options, scenarios, backends=backends, devices=devices)
 
 
 def on_machines(
@@ -322,7 +322,7 @@ def measure_on_machines(command: str, asked: Settings) -> Machines:
         saved = save_report(store.load(kept.data), kept)  # one at a time: those of a hundred do not fit into memory
         if saved.unsaved:
             failed[host] = "; ".join(filter(None, [failed.get(host), saved.unsaved]))
-        briefs.append(several.MachineBrief.of(host, saved.findings))
+        briefs.append(several.MachineSummary.of(host, saved.findings))
     unfinished = [remote for remote in remotes if remote.unfinished]
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
     files = {host: kept.data for host, kept in stores.items()}
@@ -340,7 +340,7 @@ def _require_possible(command: str, asked: Settings) -> None:
         raise UsageError("--insecure is for --cluster")
 
 
-def load(*places: Place) -> Results:
+def load(*places: CaseInRow) -> Results:
     """Read result files, or all of a folder; without any, those in ``results``.
 
     Raises:
@@ -355,16 +355,16 @@ def load(*places: Place) -> Results:
     return Results(records)
 
 
-def _records(places: Sequence[Place]) -> tuple[str, list[Run]]:
+def _records(places: Sequence[CaseInRow]) -> tuple[str, list[Run]]:
     """Return the places in words, and their records; without any, those in ``results``."""
     for place in places:
-        if not isinstance(place, Place):
+        if not isinstance(place, CaseInRow):
             raise UsageError(f"a file or a folder is text or a Path, not {type(place).__name__}: load(one, other)")
     chosen = [Path(place) for place in places] or [Path("results")]
     return ", ".join(map(str, chosen)), [record for place in chosen for _, record in store.records(place)]
 
 
-def history(*places: Place) -> list[series.Series]:
+def history(*places: CaseInRow) -> list[series.Series]:
     """Return ratios over runs, a series for each case; without places, of the runs in ``results``.
 
     It raises ResultsError as ``load`` does, and UsageError if no ratio was measured twice.
@@ -376,8 +376,8 @@ def history(*places: Place) -> list[series.Series]:
     return ratios
 
 
-def compare(old: Results | Place, new: Results | Place) -> Compared:
+def compare(old: Results | CaseInRow, new: Results | CaseInRow) -> Comparison:
     """Compare two sets of results of one machine each, loaded or by their place, case by case; raise as ``load``."""
     sides = [side if isinstance(side, Results) else load(side) for side in (old, new)]
     names = [name if isinstance(side, Results) else str(side) for side, name in ((old, "old"), (new, "new"))]
-    return Compared(comparisons.compare(sides[0].records, sides[1].records), *names)
+    return Comparison(comparisons.compare(sides[0].records, sides[1].records), *names)

@@ -51,7 +51,7 @@ class Shown:
         return html.notebook(self.page)
 
 
-class Tabled(Shown):
+class TabularResult(Shown):
     columns: ClassVar[Sequence[str]]
 
     def _rows(self) -> Iterable[Iterable[object]]:
@@ -71,7 +71,7 @@ class Tabled(Shown):
 
 
 @dataclass(frozen=True, repr=False)
-class Results(Tabled):
+class Results(TabularResult):
     """The runs of one machine; a row for each case and metric, with the CSV's columns."""
 
     columns = table.NAMES
@@ -118,7 +118,7 @@ class Results(Tabled):
 
 
 @dataclass(frozen=True, repr=False)
-class Compared(Tabled):
+class Comparison(TabularResult):
     """Two sets of results: each case's ratio, its verdict where runs allow one, and ``regressions``."""
 
     columns = CHANGE
@@ -155,7 +155,7 @@ class Compared(Tabled):
 
 
 @dataclass(frozen=True, repr=False)
-class Bisected(Shown):
+class BisectResult(Shown):
     """How a search for a version ended: ``bisection`` has its probes, ``version`` the first slow one."""
 
     bisection: bisect.Bisection
@@ -190,7 +190,7 @@ class Machines(Shown):
     failed: Mapping[str, str] = field(default_factory=dict)  # the machines that were not done, and why
     interrupted: Sequence[str] = ()  # those of them with which --resume goes on
     interpreters: Sequence[str] = ()  # what --python takes for that
-    briefs: Sequence[several.MachineBrief] = ()
+    briefs: Sequence[several.MachineSummary] = ()
 
     def __getitem__(self, name: str) -> Results:
         """Return the results of a machine; raise UsageError for one from which nothing came."""

@@ -78,7 +78,7 @@ def _diagnose(asked: Settings, as_json: bool, show: Callable[[str], None]) -> in
     from kerasbench import backends, events, runtimes
     from kerasbench.contributing import missing
     from kerasbench.environments import interpreters
-    from kerasbench.environments.doctor import Gravity, diagnose, gather
+    from kerasbench.environments.doctor import Severity, diagnose, gather
     from kerasbench.host.lock import machine_lock
     from kerasbench.plan import parse
     from kerasbench.report.progress import ConsoleProgress, to_stderr
@@ -99,7 +99,7 @@ def _diagnose(asked: Settings, as_json: bool, show: Callable[[str], None]) -> in
         advice = missing.advice(facts.machine.fingerprint, devices, missing.index())
         text = f"{diagnosis(facts, findings)}\n\n{advice}\n"
         show(wrapped(text, columns_of(sys.stdout)))
-    return EXIT_FAILED if any(finding.severity is Gravity.ERROR for finding in findings) else EXIT_OK
+    return EXIT_FAILED if any(finding.severity is Severity.ERROR for finding in findings) else EXIT_OK
 
 
 @command("new", Argument("file", "FILE.py|FILE.yml", "The file to write. It must not exist yet.", type=Path))

@@ -38,7 +38,7 @@ from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import NOTHING
 from kerasbench.report.kinds import KINDS
 from kerasbench.results.checks import require_possible_times
-from kerasbench.results.run import Counted, RemoteOrigin, Run, RunConfig, ScenarioFacts, Trial
+from kerasbench.results.run import OperationCount, RemoteOrigin, Run, RunConfig, ScenarioFacts, Trial
 from kerasbench.results.store import as_line, read
 
 MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios has five million
@@ -235,7 +235,7 @@ class _Cleaner:
             return self.config(part)
         if isinstance(part, ScenarioFacts) and part.description.name in self.aliases:
             return self.scenario(part)
-        if isinstance(part, Trial | Counted):
+        if isinstance(part, Trial | OperationCount):
             workload = self.workloads.get((part.scenario, part.workload), part.workload)
             return replace(part, scenario=self.aliases.get(part.scenario, part.scenario), workload=workload)
         return part

@@ -125,7 +125,7 @@ def look_at_machine() -> MachineFacts:
     )
 
 
-class Gravity(StrEnum):
+class Severity(StrEnum):
     ERROR = "error"  # a backend or a device cannot be used
     WARNING = "warning"  # it can, but not as well or not as comparably as it might
     NOTE = "note"  # worth knowing; nothing to fix
@@ -133,15 +133,15 @@ class Gravity(StrEnum):
 
 @dataclass(frozen=True)
 class Problem:
-    severity: Gravity
+    severity: Severity
     backend: str  # several have commas between them; empty: it is the machine
     cause: str
     remedy: str = ""
     is_command: bool = False  # the remedy can be pasted into a shell; else it is a sentence
 
 
-Finding = tuple[Gravity, str, str, bool]  # a problem without its backends
-ERROR, WARNING, NOTE = Gravity.ERROR, Gravity.WARNING, Gravity.NOTE
+Finding = tuple[Severity, str, str, bool]  # a problem without its backends
+ERROR, WARNING, NOTE = Severity.ERROR, Severity.WARNING, Severity.NOTE
 
 
 def create(backend: str, *options: str) -> str:
@@ -322,4 +322,4 @@ def diagnose(facts: Facts) -> list[Problem]:
             backends_of.setdefault(finding, []).append(backend.name)
     backends_of |= {finding: [""] for rule in MACHINE_RULES for finding in rule(facts)}
     problems = [Problem(finding[0], ", ".join(names), *finding[1:]) for finding, names in backends_of.items()]
-    return sorted(problems, key=lambda problem: list(Gravity).index(problem.severity))
+    return sorted(problems, key=lambda problem: list(Severity).index(problem.severity))

@@ -42,7 +42,7 @@ class Card:
 
 
 @dataclass(frozen=True)
-class Watched:
+class CardReading:
     uuid: str = ""  # that CUDA must report; empty where cards are sliced (MIG) and no slice was named: CUDA chooses
     neighbours: list[int] = field(default_factory=list)  # processes that computed on it before, by the host's numbers
     samples: list[Sample] = field(default_factory=list)  # they come in while the trial runs
@@ -76,15 +76,15 @@ def cuda_of(cards: Sequence[Card]) -> int | None:
 
 
 @contextmanager
-def watch(name: str) -> Iterator[Watched]:
+def watch(name: str) -> Iterator[CardReading]:
     with _device(name) as (ask, device):
         if device is None:
-            yield Watched()
+            yield CardReading()
             return
         apps = ask("nvmlDeviceGetComputeRunningProcesses", device) or []
         is_sliced = any(mode and mode[0] for mode in (ask("nvmlDeviceGetMigMode", card) for card in _handles(ask)))
         uuid = "" if is_sliced and not name.startswith(MIG) else _uuid(ask, device)
-        watched = Watched(uuid, [app.pid for app in apps])
+        watched = CardReading(uuid, [app.pid for app in apps])
         # A slice has no clocks and no heat of its own; a whole card does not know this function.
         card = ask("nvmlDeviceGetDeviceHandleFromMigDeviceHandle", device) or device
         over = threading.Event()

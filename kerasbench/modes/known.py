@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from kerasbench import modes
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes.mode import Mode
-from kerasbench.report.teller import Teller
+from kerasbench.report.teller import ModeReport
 from kerasbench.results import checks
 from kerasbench.results.run import ResumeConfig, RunConfig
 from kerasbench.settings import Settings
@@ -53,22 +53,22 @@ def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[Run
     return planner(config).with_interpreters(asked, chosen, on_event)
 
 
-def teller(mode: str) -> Teller:
-    told: Teller = import_module(f"{modes.__name__}.{mode}.tell").Tells()
-    return told
+def mode_report(mode: str) -> ModeReport:
+    report: ModeReport = getattr(import_module(f"{modes.__name__}.{mode}.tell"), f"{mode.capitalize()}Report")()
+    return report
 
 
-def tellers(findings: Findings) -> list[Teller]:
+def mode_reports(findings: Findings) -> list[ModeReport]:
     """Return those who have something to say of it: the run's own alone, where nothing is ranked."""
-    return [teller(mode) for mode in (NAMES if findings.is_ranked else [findings.mode])]
+    return [mode_report(mode) for mode in (NAMES if findings.is_ranked else [findings.mode])]
 
 
 def title(findings: Findings) -> str:
-    titles = (known.title(findings) for known in (*tellers(findings), teller("run")))
+    titles = (known.title(findings) for known in (*mode_reports(findings), mode_report("run")))
     return next(filter(None, titles), "")
 
 
 def sentences(findings: Findings) -> list[str]:
     """Return the answer as text: that of the run's own mode, or where it is of several, of all."""
-    own = teller(findings.mode).sentences(findings)
-    return own or [line for known in tellers(findings) for line in known.sentences(findings)]
+    own = mode_report(findings.mode).sentences(findings)
+    return own or [line for known in mode_reports(findings) for line in known.sentences(findings)]

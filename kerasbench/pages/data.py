@@ -31,15 +31,15 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
         failures=failures(findings.summary),
         warnings=list(_warnings(findings)),
     )
-    for teller in known.tellers(findings):
-        whole.add(teller.data(findings))
+    for report in known.mode_reports(findings):
+        whole.add(report.data(findings))
     return whole
 
 
 def _ratios(findings: Findings) -> list[document.Ratio]:
     """Return each pair once: with its verdict, where it has one."""
     ratios: dict[tuple[CaseKey, Column, str], document.Ratio] = {}
-    for contrast, more in (told for teller in known.tellers(findings) for told in teller.contrasts(findings)):
+    for contrast, more in (told for report in known.mode_reports(findings) for told in report.contrasts(findings)):
         key = (contrast.over.key, contrast.under.column, contrast.metric)
         if key not in ratios or ratios[key].verdict is None:
             ratios[key] = ratio(contrast, **more)
@@ -53,7 +53,7 @@ def of_comparison(comparison: RunComparison, old: str, new: str) -> document.Doc
         for side, value in ((old, change.old), (new, change.new)):
             sides.append(result(of_key(change.case), contrast.metric, value, side=side))
         ratios.append(ratio(contrast, why_no_verdict=contrast.why))
-    failed = [like(document.Failed, failure, **of_key(case)) for case, failure in comparison.failed]
+    failed = [like(document.FailedCase, failure, **of_key(case)) for case, failure in comparison.failed]
     return document.Document(command=COMPARE, results=sides, ratios=ratios, failures=failed)
 
 
@@ -73,7 +73,7 @@ def of_history(history: Sequence[Series]) -> document.Document:
     return document.Document(command=HISTORY, history=points)
 
 
-def _warnings(findings: Findings) -> Iterator[document.Warned]:
+def _warnings(findings: Findings) -> Iterator[document.UsageWarning]:
     """Yield every warning, then each signal of noise once: of the machine, and of each row's trials the worst."""
     rows = {row.label: row for row in findings.summary.rows}
     record = findings.record
@@ -90,10 +90,10 @@ def _warnings(findings: Findings) -> Iterator[document.Warned]:
             yield _warned(name, row, dict.fromkeys(trial.column for trial, _ in had), detail)
 
 
-def _warned(kind: str, row: Row | None, columns: Iterable[Column], detail: str) -> document.Warned:
+def _warned(kind: str, row: Row | None, columns: Iterable[Column], detail: str) -> document.UsageWarning:
     known = WarningKind(kind) if kind in set(WarningKind) else None  # none in a file that another version wrote
     meaning, remedy = (known.meaning, known.remedy) if known else (kind, "")
     of_all = dict.fromkeys(("scenario", "workload", "batch_size", "width"))
     place = of_row(row.scenario.name, row.workload.name, row.size) if row else of_all
     on = [configuration(column) for column in columns]
-    return document.Warned(**place, kind=kind, configurations=on, meaning=meaning, detail=detail, remedy=remedy)
+    return document.UsageWarning(**place, kind=kind, configurations=on, meaning=meaning, detail=detail, remedy=remedy)

@@ -20,7 +20,7 @@ from kerasbench.files import MAX_PAGE_BYTES, read_plain, replace, replace_page
 from kerasbench.host import Machine
 from kerasbench.modes import known
 from kerasbench.pages import page
-from kerasbench.pages.several import MachineBrief, of_machines
+from kerasbench.pages.several import MachineSummary, of_machines
 from kerasbench.protocol.columns import DEFAULT
 from kerasbench.report import charts, markdown, svg
 from kerasbench.report.answer import kinds, title
@@ -149,7 +149,9 @@ class _MachineIndex:
         """Take the workloads of a run that no run of a higher rank has measured."""
         link = f"[{markdown.escape(data.stem)}]({quote(data.with_suffix(TABLES).name)})"
         self.runs.append(link)
-        for row, kind, answer in (brief for teller in known.tellers(findings) for brief in teller.briefs(findings)):
+        for row, kind, answer in (
+            brief for report in known.mode_reports(findings) for brief in report.briefs(findings)
+        ):
             key = row.name + (f" ({kind})" if kind else "")
             level = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))
             if key not in self.lines or level > self.lines[key][0]:
@@ -265,7 +267,7 @@ def named(records: Sequence[Run]) -> list[tuple[str, Findings]]:
 
 def together(places: Sequence[Path]) -> Page | None:
     """Return one page of several machines, the answer first; None for one. What cannot be read is passed over."""
-    briefs = [MachineBrief.of(name, findings) for name, findings in machines(places, lambda file, why: None)]
+    briefs = [MachineSummary.of(name, findings) for name, findings in machines(places, lambda file, why: None)]
     return of_machines(briefs, {}) if len(briefs) > 1 else None
 
 

@@ -9,7 +9,7 @@ from kerasbench.report import details, next_steps, warnings
 from kerasbench.report.sections import Page, Section, Strong, Typed, Words
 from kerasbench.report.teller import Builder
 from kerasbench.report.words import SPELLED, listed, seconds
-from kerasbench.results.merge import Merged
+from kerasbench.results.merge import MergedRun
 from kerasbench.text import blanked, count, whole_gib
 from kerasbench.text import seconds as moment
 
@@ -19,26 +19,26 @@ PACKAGES = ("keras", "jax", "tensorflow", "torch", "python")  # whose versions s
 @cache
 def quotable() -> dict[str, Builder]:
     """Return what README and docs quote by name, ``<!-- tables of results/x.json: answer -->``."""
-    quoted = (known.teller(mode.name).quoted for mode in known.MODES)
+    quoted = (known.mode_report(mode.name).quoted for mode in known.MODES)
     return {name: build for builders in quoted for name, build in builders.items()} | {"machine": machine}
 
 
 def whole(findings: Findings) -> Page:
-    tellers, (cautions, marks) = known.tellers(findings), warnings.cautions(findings)
+    mode_reports, (cautions, marks) = known.mode_reports(findings), warnings.cautions(findings)
     is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
     marks = marks if is_measured else {}  # else there are no warnings that their numbers could be of
-    first, *others = [part for teller in tellers for part in teller.sections(findings, marks)] or [Section("")]
+    first, *others = [part for report in mode_reports for part in report.sections(findings, marks)] or [Section("")]
     # The answer has no heading: it stands below the title.
     missing = next_steps.not_compared(findings)
     intro = [*head(findings), *_scripts(findings), *([missing] if missing else []), *first.intro]
     first = first._replace(title="", intro=intro)
     others = [part if part.title else part._replace(title="How long does a step take?") for part in others]
     same, apart = details.same_results(findings)
-    advice = [words for teller in tellers for words in teller.advice(findings)]
+    advice = [words for report in mode_reports for words in report.advice(findings)]
     to_know = warnings.section(cautions, advice, same) if is_measured else None
     after = next_steps.section(findings) if is_measured else None
     others += filter(None, [details.failures(findings), to_know, after, warnings.more(cautions), apart])
-    others += (part for teller in tellers for part in teller.details(findings))
+    others += (part for report in mode_reports for part in report.details(findings))
     return Page(known.title(findings), [first, *others, details.how(findings)])
 
 
@@ -67,7 +67,7 @@ def head(findings: Findings) -> list[Words]:
     hardware = ", ".join([cpus, whole_gib(machine.memory_bytes), *gpus, machine.system])
     parts = " · ".join(filter(None, [hardware, ", ".join(named)]))
     where: Words = [Strong(blanked(machine.chip)), f", {parts}"]
-    if isinstance(record, Merged) and record.runs > 1:
+    if isinstance(record, MergedRun) and record.runs > 1:
         return [where, f"{record.runs} runs, the last of {started}"]
     took = ""
     with contextlib.suppress(ValueError):  # it has not finished, or its file says something else
@@ -79,5 +79,5 @@ def head(findings: Findings) -> list[Words]:
         measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
     number = len({trial.session for trial in record.trials})
     sessions = "one session" if number < 2 else f"{number} sessions"
-    typed = known.teller(record.config.mode).command(record.config)
+    typed = known.mode_report(record.config.mode).command(record.config)
     return [where, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]

@@ -55,7 +55,7 @@ def _of_machine(records: Sequence[Run], machine: str) -> list[Series]:
 
 def _followed(summary: Summary, counts: Mapping[str, Counter[Column]]) -> Iterator[Contrast]:
     config = summary.record.config
-    told = known.teller(config.mode).contrasts(Findings(summary)) if config.paired else ()
+    told = known.mode_report(config.mode).contrasts(Findings(summary)) if config.paired else ()
     yield from (contrast for contrast, more in told if contrast.is_headline and not any(more.values()))
     for row in summary.rows:
         most, measured = counts[row.label], _measured(row)

@@ -93,7 +93,7 @@ def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
     return Cell(text, known.value, ratio=ratio)
 
 
-class MachineBrief(NamedTuple):
+class MachineSummary(NamedTuple):
     """What a page of several machines says of one: little, so that a hundred of them fit into memory."""
 
     name: str
@@ -102,13 +102,13 @@ class MachineBrief(NamedTuple):
     versions: dict[str, str]  # of each package that its children ran
 
     @classmethod
-    def of(cls, name: str, findings: Findings) -> "MachineBrief":
+    def of(cls, name: str, findings: Findings) -> "MachineSummary":
         versions = {package: " and ".join(sorted(had)) for package, had in versions_of(findings.record).items()}
         versions = {"kerasbench": findings.record.kerasbench} | versions
         return cls(name, light(findings.summary), answers(findings), versions)
 
 
-def of_machines(machines: Sequence[MachineBrief], failed: Mapping[str, str]) -> Page:
+def of_machines(machines: Sequence[MachineSummary], failed: Mapping[str, str]) -> Page:
     """Return the page of several machines. ``failed``: those that were not done, and why."""
     summaries = [(machine.name, machine.summary) for machine in machines]
     sections = [_over_machines(summaries), side_by_side(summaries)] if len(machines) > 1 else []

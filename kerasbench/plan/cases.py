@@ -30,7 +30,7 @@ from kerasbench.protocol.columns import (
 )
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import TURNS_FOR_ONE, TrialPlan
-from kerasbench.results.run import MAX_COLUMNS, Counted, Effort, RunConfig
+from kerasbench.results.run import MAX_COLUMNS, Effort, OperationCount, RunConfig
 from kerasbench.variants.variant import CaseFacts, Refusal
 
 GPUS = (*CUDA_FAMILY, *APPLE)  # what backends call GPUs
@@ -116,7 +116,7 @@ class Plan:
     cases: list[Case]
     absent: list[tuple[Case, Failure]]  # what cannot be measured, and why
     warnings: list[str] = field(default_factory=list)
-    flops: list[Counted] = field(default_factory=list)  # of each workload's step, where somebody has counted them
+    flops: list[OperationCount] = field(default_factory=list)  # of each workload's step, where they were counted
     announcements: Sequence[str] | None = None  # said before it starts; None: which differences it will be able to see
 
     @property

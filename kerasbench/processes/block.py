@@ -11,7 +11,7 @@ from functools import partial
 
 from kerasbench.files import scratch_folder
 from kerasbench.processes import group
-from kerasbench.processes.outcome import Outcome, Received, not_started, outcome_of
+from kerasbench.processes.outcome import Outcome, ReceivedMessages, not_started, outcome_of
 from kerasbench.processes.process import Child, Limits, Listener
 from kerasbench.processes.variables import task_of
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU
@@ -144,7 +144,7 @@ class _Column:
     told: TrialState | None = None
 
     def __post_init__(self) -> None:
-        self.received = Received(partial(self.on_phase, self), self.take_turn_message)
+        self.received = ReceivedMessages(partial(self.on_phase, self), self.take_turn_message)
 
     def take(self, line: bytes) -> bool:
         return self.state is not _State.WAITING and self.received.take(line)  # one that waits says nothing

@@ -55,7 +55,7 @@ DECODER = msgspec.json.Decoder(Message)
 
 
 @dataclass
-class Received:
+class ReceivedMessages:
     """The messages of one child. Those of a scenario that writes to the pipe lack the token of its request."""
 
     on_phase: Callable[[str | Phase], None] = lambda phase: None  # the name of one that begins, or one that is over
@@ -88,7 +88,7 @@ class Received:
         return True
 
 
-def outcome_of(ended: Exit, received: Received, limits: Limits, started_alone: bool, had_turn: bool) -> Outcome:
+def outcome_of(ended: Exit, received: ReceivedMessages, limits: Limits, started_alone: bool, had_turn: bool) -> Outcome:
     phases = received.phases
     if phases:  # what only the parent sees: before the interpreter's first line, and after the last message
         spawn = Phase("spawn", ended.spawned_ns, phases[0].start_ns)

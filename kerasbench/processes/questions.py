@@ -11,7 +11,7 @@ from kerasbench import backends, sources
 from kerasbench.files import scratch_folder
 from kerasbench.host import macos
 from kerasbench.processes import process
-from kerasbench.processes.outcome import Received, failure_of, not_started
+from kerasbench.processes.outcome import ReceivedMessages, failure_of, not_started
 from kerasbench.processes.variables import NOTHING, clean, for_scratch, share_datasets
 from kerasbench.protocol import requests
 from kerasbench.protocol.columns import CPU, GPU, Device, visible_cuda
@@ -142,7 +142,7 @@ def _ask(
         timeout_s, purpose = OWN_TIME_S, runs
     limit = f"the limit of {timeout_s:g} s for {purpose}"
     limits = process.Limits(timeout_s, limit, remedy="find out what takes so long")
-    received = Received()
+    received = ReceivedMessages()
     try:
         with scratch_folder() as scratch:
             if isinstance(request, requests.FetchRequest) or _runs(request):

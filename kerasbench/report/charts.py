@@ -4,11 +4,11 @@ import itertools
 from collections.abc import Iterable, Sequence
 
 from kerasbench import variants
-from kerasbench.analysis.contrasts import Contrast, Place
+from kerasbench.analysis.contrasts import CaseInRow, Contrast
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column
 from kerasbench.report.kinds import FEW, compared, grouped, kind_of, relative, winner
-from kerasbench.report.sections import TORN, Bar, BarChart, DotChart, Group, Look, Piece
+from kerasbench.report.sections import TORN, Bar, BarChart, DotChart, Group, Piece, SeriesStyle
 from kerasbench.report.words import names, timed_in, times, took
 from kerasbench.results.run import Run
 from kerasbench.text import count, whole_gib
@@ -16,21 +16,21 @@ from kerasbench.text import count, whole_gib
 # Okabe and Ito's palette, without black and yellow: people who are colour-blind can tell these colours apart, on white
 # and on black. Shapes and names tell them apart where there is no colour.
 LOOKS = {
-    "jax": Look("#0072B2", "circle"),
-    "tensorflow": Look("#D55E00", "square"),
-    "torch": Look("#009E73", "triangle"),
+    "jax": SeriesStyle("#0072B2", "circle"),
+    "tensorflow": SeriesStyle("#D55E00", "square"),
+    "torch": SeriesStyle("#009E73", "triangle"),
 }
-OTHER_LOOKS = [Look(colour, "diamond") for colour in ("#CC79A7", "#E69F00", "#56B4E9", "#999999")]
+OTHER_LOOKS = [SeriesStyle(colour, "diamond") for colour in ("#CC79A7", "#E69F00", "#56B4E9", "#999999")]
 PALER, PALEST = 0.55, 0.25  # another device or option of a backend has its colour, each paler than the one before
 ROOM = 1.02  # an interval's end is still seen
 
 
-def looks(columns: Iterable[Column]) -> dict[Column, Look]:
+def looks(columns: Iterable[Column]) -> dict[Column, SeriesStyle]:
     unique = list(dict.fromkeys(columns))
     return dict(zip(unique, looks_of([column.backend for column in unique]), strict=True))
 
 
-def looks_of(backends: Sequence[str]) -> list[Look]:
+def looks_of(backends: Sequence[str]) -> list[SeriesStyle]:
     known = LOOKS | dict(zip(sorted(set(backends) - set(LOOKS)), itertools.cycle(OTHER_LOOKS), strict=False))
     paled = [max(PALEST, PALER ** backends[:index].count(backend)) for index, backend in enumerate(backends)]
     return [known[backend]._replace(opacity=opacity) for backend, opacity in zip(backends, paled, strict=True)]
@@ -53,7 +53,7 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     for row, ranking in ranked:
         first = winner(ranking)
         drawn = [
-            bar(called[key], seen[key], Place(row, key), row.headline, ranking.over_fastest(key), key == first)
+            bar(called[key], seen[key], CaseInRow(row, key), row.headline, ranking.over_fastest(key), key == first)
             for key in columns
             if relative(ranking, key) is not None
         ]
@@ -71,7 +71,13 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
 
 
 def bar(
-    name: str, look: Look, place: Place, metric: str, contrast: Contrast | None, strong: bool, rounds: int | None = None
+    name: str,
+    look: SeriesStyle,
+    place: CaseInRow,
+    metric: str,
+    contrast: Contrast | None,
+    strong: bool,
+    rounds: int | None = None,
 ) -> Bar:
     """Return the bar of a case relative to another; without a contrast it is what others are relative to."""
     estimate, ratio = place.case.estimate(metric), contrast.ratio if contrast else None

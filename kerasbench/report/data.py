@@ -11,7 +11,7 @@ from kerasbench.analysis.estimates import Estimate, Interval
 from kerasbench.analysis.metrics import BY_NAME, METRICS
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import CaseKey, Column, Size
-from kerasbench.report.document import Configuration, Failed, Ratio, Result
+from kerasbench.report.document import Configuration, FailedCase, Ratio, Result
 
 T = TypeVar("T", bound=Struct)
 
@@ -59,5 +59,5 @@ def ratio(contrast: Contrast, **more: Any) -> Ratio:
     return like(Ratio, ratio, **of_key(contrast.over.key), over=over, takes_times_as_much=ratio.value, **more)
 
 
-def failures(summary: Summary) -> list[Failed]:
-    return [like(Failed, failure, **of_key(row.key(column))) for row, column, failure in summary.unmeasured]
+def failures(summary: Summary) -> list[FailedCase]:
+    return [like(FailedCase, failure, **of_key(row.key(column))) for row, column, failure in summary.unmeasured]

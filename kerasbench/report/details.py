@@ -20,7 +20,7 @@ from kerasbench.report.command import is_quick
 from kerasbench.report.kinds import grouped, ordered
 from kerasbench.report.sections import EMPTY, Cell, Section, Strong, Table, Words, texts
 from kerasbench.report.words import as_given, listed, multiple, names, percent, span, three_digits, times, with_range
-from kerasbench.results.merge import Merged
+from kerasbench.results.merge import MergedRun
 from kerasbench.results.run import Run
 from kerasbench.runtimes import SAME_OUTPUT
 from kerasbench.text import blanked, count, printable
@@ -320,10 +320,10 @@ def _run(findings: Findings) -> Iterator[Words]:
     yield f"{count(record.rounds_completed, 'complete round')}, seed {record.config.seed}.{ended}"
     if record.resumed:
         yield f"Resumed {count(len(record.resumed), 'time')}, last {record.resumed[-1]}."
-    if isinstance(record, Merged) and record.runs > 1:
+    if isinstance(record, MergedRun) and record.runs > 1:
         yield f"The workloads come from {record.runs} runs, of which this is one."
     yield from not_cold(summary)
-    if record.load is not None and not isinstance(record, Merged):
+    if record.load is not None and not isinstance(record, MergedRun):
         slice_ns = record.config.effort.plan.slice_ns
         cores = f"Other programs interrupt a turn from {record.load.quiet + record.load.above:.2g} of a logical CPU on"
         judged_s = record.load.judged_s(slice_ns)

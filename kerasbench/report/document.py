@@ -68,7 +68,7 @@ class Winner(OfCase, frozen=True, kw_only=True):
     without_settings: Configuration | None = None  # of `fastest`: what Keras takes by default
 
 
-class Failed(OfCase, frozen=True, kw_only=True):
+class FailedCase(OfCase, frozen=True, kw_only=True):
     """A case that has no result."""
 
     code: str
@@ -77,7 +77,7 @@ class Failed(OfCase, frozen=True, kw_only=True):
     phase: str
 
 
-class Warned(Struct, frozen=True, kw_only=True):
+class UsageWarning(Struct, frozen=True, kw_only=True):
     """What to know before a number is used."""
 
     kind: str
@@ -91,7 +91,7 @@ class Warned(Struct, frozen=True, kw_only=True):
     remedy: str
 
 
-class Overtaking(Struct, frozen=True, kw_only=True):
+class Crossing(Struct, frozen=True, kw_only=True):
     """Where one configuration overtakes another as a size grows."""
 
     scenario: str
@@ -104,7 +104,7 @@ class Overtaking(Struct, frozen=True, kw_only=True):
     high: float | None
 
 
-class Advised(OfCase, frozen=True, kw_only=True):
+class CaseAdvice(OfCase, frozen=True, kw_only=True):
     """What would make a case faster, as `explain` has measured it."""
 
     what: str  # a larger batch, jit, another device, or prepared data
@@ -115,7 +115,7 @@ class Advised(OfCase, frozen=True, kw_only=True):
     high: float | None
 
 
-class Blamed(OfCase, frozen=True, kw_only=True):
+class TriedCause(OfCase, frozen=True, kw_only=True):
     """What may make a case slow, as `explain` has tried it."""
 
     cause: str
@@ -154,7 +154,7 @@ class HistoricRatio(Ratio, frozen=True, kw_only=True):
     machine: str  # where there are several
 
 
-class Tried(Struct, frozen=True, kw_only=True):
+class ProbedVersion(Struct, frozen=True, kw_only=True):
     """A version that `bisect` measured beside the first."""
 
     version: str
@@ -174,7 +174,7 @@ class Search(Struct, frozen=True, kw_only=True):
     last_fast: str | None  # of what is known
     first_slow: str | None  # where it is found
     case: OfCase | None  # that was followed; its configuration without a version
-    tried: list[Tried]
+    tried: list[ProbedVersion]
 
 
 class MachineData(Struct, frozen=True, kw_only=True):
@@ -210,11 +210,11 @@ class Document(Struct, frozen=True, kw_only=True):
     fastest: list[Winner] = []
     results: list[Result] = []
     ratios: list[Ratio] = []
-    failures: list[Failed] = []
-    warnings: list[Warned] = []
-    crossovers: list[Overtaking] = []
-    advice: list[Advised] = []
-    causes: list[Blamed] = []
+    failures: list[FailedCase] = []
+    warnings: list[UsageWarning] = []
+    crossovers: list[Crossing] = []
+    advice: list[CaseAdvice] = []
+    causes: list[TriedCause] = []
     trends: list[Trend] = []
     history: list[HistoricRatio] = []
     search: Search | None = None

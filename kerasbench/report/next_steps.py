@@ -11,7 +11,7 @@ from kerasbench.plan.live import is_gone
 from kerasbench.report.command import command, rounds_of, scenarios_of
 from kerasbench.report.sections import Inline, Section, Typed, Words
 from kerasbench.report.words import listed
-from kerasbench.results.merge import Merged
+from kerasbench.results.merge import MergedRun
 from kerasbench.results.run import DEFAULT, QUICK, RunConfig
 from kerasbench.settings import EXPLAIN, FASTEST, RUN
 
@@ -25,7 +25,7 @@ def not_compared(findings: Findings) -> Words:
     measured, wanted = {trial.backend for trial in record.trials}, record.config.backends
     missing = [name for name in SPELLED if name not in measured]
     is_comparison = findings.is_ranked or findings.mode == FASTEST
-    if not missing or not measured or not is_comparison or isinstance(record, Merged) or len(wanted) == 1:
+    if not missing or not measured or not is_comparison or isinstance(record, MergedRun) or len(wanted) == 1:
         return ""
     who = listed([SPELLED[name] for name in missing])
     if wanted:
@@ -36,7 +36,7 @@ def not_compared(findings: Findings) -> Words:
 def section(findings: Findings) -> Section | None:
     """Return one line: what to type for numbers to rely on, for settings, and for causes."""
     record = findings.record
-    if isinstance(record, Merged) or (not findings.is_ranked and findings.mode != FASTEST):
+    if isinstance(record, MergedRun) or (not findings.is_ranked and findings.mode != FASTEST):
         return None
     words: list[Inline] = ["Next: "]
     for purpose, typed in _steps(findings, record.config):

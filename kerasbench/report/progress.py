@@ -29,7 +29,7 @@ from kerasbench.text import blanked, count, wrapped
 LONG_S, AT_EASE_S = 120.0, 60.0  # what is told how it would take about so long
 
 
-class Unbroken:
+class SafeStream:
     """A stream that drops what it cannot write: a terminal that was closed is no reason to end a run."""
 
     def __init__(self, stream: TextIO) -> None:
@@ -51,7 +51,7 @@ class Unbroken:
 def to_stderr() -> Console:
     # FORCE_COLOR, which Jupyter sets, would have the bar drawn again and again into a pipe.
     interactive = None if sys.stderr.isatty() else False
-    return Console(file=cast("TextIO", Unbroken(sys.stderr)), highlight=False, force_interactive=interactive)
+    return Console(file=cast("TextIO", SafeStream(sys.stderr)), highlight=False, force_interactive=interactive)
 
 
 class ConsoleProgress(Progress):

@@ -35,7 +35,7 @@ def inlines(words: Words) -> Sequence[Inline]:
     return [words] if isinstance(words, str) else words
 
 
-class Look(NamedTuple):
+class SeriesStyle(NamedTuple):
     colour: str
     shape: str = "square"  # or circle, triangle, diamond: tells apart where there is no colour
     opacity: float = 1.0
@@ -43,7 +43,7 @@ class Look(NamedTuple):
 
 class Piece(NamedTuple):
     size: float
-    look: Look
+    look: SeriesStyle
     label: str = ""  # is written on it
 
 
@@ -83,7 +83,7 @@ class DotChart(NamedTuple):
     title: str
     caption: str
     kinds: Sequence[tuple[str, Sequence[Group]]]
-    names: Sequence[tuple[str, Look]]  # of the configurations: the legend
+    names: Sequence[tuple[str, SeriesStyle]]  # of the configurations: the legend
 
     @property
     def end(self) -> float:
@@ -105,7 +105,7 @@ def round_numbers(low: float, high: float) -> list[float]:
 
 class Line(NamedTuple):
     name: str  # of a configuration
-    look: Look
+    look: SeriesStyle
     points: "Sequence[tuple[float, Estimate]]"
     backend: str = ""
 

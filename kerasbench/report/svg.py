@@ -110,7 +110,7 @@ def _parts(chart: sections.Chart) -> Iterator[Part]:
     return _dot_parts(chart) if isinstance(chart, sections.DotChart) else _bar_parts(chart)
 
 
-def _legend(names: Sequence[tuple[str, sections.Look | str]], begin: float) -> Part:
+def _legend(names: Sequence[tuple[str, sections.SeriesStyle | str]], begin: float) -> Part:
     shapes, x, y = [], begin, 0.0
     for name, look in names:
         if x + 18 + _width(name) > WIDTH and x > begin:
@@ -168,7 +168,7 @@ def _dots(label: str, dots: Sequence[sections.Bar], axis: Axis, grid: Sequence[t
     return Part(label, ROW, shapes)
 
 
-def _dot_shape(x: float, y: float, look: sections.Look) -> str:
+def _dot_shape(x: float, y: float, look: sections.SeriesStyle) -> str:
     style = f'fill="{look.colour}" fill-opacity="{look.opacity:.2f}" stroke="{look.colour}" class="dot"'
     if look.shape == "circle":
         return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{SIZE}" {style}/>'

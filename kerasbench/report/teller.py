@@ -1,4 +1,4 @@
-"""What a mode says of its runs: ``Tells`` of ``modes/<name>/tell.py``. As it stands here, nothing."""
+"""What a mode says of its runs: ``<Mode>Report`` of ``modes/<name>/tell.py``. As it stands here, nothing."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import ClassVar
@@ -20,7 +20,7 @@ Told = Iterable[tuple[Contrast, Mapping[str, bool]]]  # with what else data say 
 Brief = tuple[Row, str, Sequence[str]]
 
 
-class Teller:
+class ModeReport:
     name = ""  # by which README and docs quote its answer
     asked: ClassVar[type[Settings]] = Settings  # what its command takes
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import longer_by_means
-from kerasbench.analysis.warnings import Concern, programs_in
+from kerasbench.analysis.warnings import CaseWarning, programs_in
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column
 from kerasbench.report.command import rounds_of
@@ -86,7 +86,7 @@ def _untrained(findings: Findings) -> Iterator[Caution]:
         yield ([Strong("Predictions alone were measured."), f" {places}{many}."], [])
 
 
-def _other_programs(findings: Findings, kinds: Mapping[WarningKind, Sequence[Concern]]) -> Iterator[Caution]:
+def _other_programs(findings: Findings, kinds: Mapping[WarningKind, Sequence[CaseWarning]]) -> Iterator[Caution]:
     """Say in one line what other programs did, and which they were where that is known."""
     rows = {row.label: row for row in findings.summary.rows}
     undecided = [concern.row for concern in kinds.get(WarningKind.UNDECIDED, ())]
@@ -110,7 +110,7 @@ def _shortened(labels: Sequence[str], what: str) -> str:
     return listed(labels) if len(labels) <= MOST_PLACES else count(len(labels), what)
 
 
-def _caution(kind: WarningKind, concerns: Sequence[Concern], findings: Findings) -> Caution:
+def _caution(kind: WarningKind, concerns: Sequence[CaseWarning], findings: Findings) -> Caution:
     called = names(findings.summary.columns)
     places: list[str] = []
     cases: list[Case] = []
@@ -143,7 +143,7 @@ def _where(places: Sequence[str], cases: Sequence[Case], called: Names) -> str:
     return f"{count(len(cases), 'case')}{of_one}" if cases else count(len(places), "workload")
 
 
-def _to_do(kind: WarningKind, example: Concern, findings: Findings) -> list[Inline]:
+def _to_do(kind: WarningKind, example: CaseWarning, findings: Findings) -> list[Inline]:
     if kind is WarningKind.PAGES and example.columns:
         row = next(row for row in findings.summary.rows if row.label == example.row)
         command = f"kerasbench --scenario {row.scenario.name} --backend {example.columns[0].backend}"

@@ -11,7 +11,7 @@ from kerasbench.errors import ResultsError
 from kerasbench.host import FIT
 from kerasbench.protocol.columns import Environment, Options
 from kerasbench.protocol.measurement import Measurement, Samples
-from kerasbench.protocol.stages import EPOCH, PARTS_OF_STEP, STAGES, TRAIN
+from kerasbench.protocol.stages import ALL, EPOCH, PARTS_OF_STEP, STAGES, TRAIN
 from kerasbench.results.run import MAX_COLUMNS, Run, RunConfig, Trial
 from kerasbench.results.times import step_ns
 
@@ -143,8 +143,9 @@ def _needed(measured: Measurement) -> Iterator[Sized]:
     published = measured.published
     yield measured.slices  # empty, too, where no prediction is one of a way that stands for the trial
     yield from measured.samples.values()
-    stages = [TRAIN] if measured.training else [EPOCH] if measured.short_epoch else []
-    for stage in (*stages, *measured.calls, *measured.texts, *(PARTS_OF_STEP if measured.peak_flops else ())):
+    facts: dict[str, object] = {TRAIN: measured.training, EPOCH: measured.short_epoch, ALL: measured.passes}
+    facts |= dict.fromkeys(PARTS_OF_STEP, measured.peak_flops) | measured.calls | measured.texts
+    for stage in (stage for stage, has in facts.items() if has):
         yield measured.samples.get(stage, ())
     if measured.passes is not None:
         yield measured.passes.passes_ns

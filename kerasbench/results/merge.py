@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from kerasbench.protocol.columns import DEFAULT
 from kerasbench.protocol.descriptions import WorkloadDescription
-from kerasbench.results.run import Counted, Group, Origin, Run, ScenarioFacts
+from kerasbench.results.run import Group, OperationCount, Origin, Run, ScenarioFacts
 
 Rank = tuple[bool, bool, bool, str]
 Share = tuple[Run, set[Group]]  # a run, and what is taken from it; the newest comes first
@@ -30,7 +30,7 @@ def rank(record: Run, group: Group) -> Rank:
 
 
 @dataclass
-class Merged(Run):
+class MergedRun(Run):
     """Groups of several runs as one record. Its own fields are those of the newest of them."""
 
     origins: dict[Group, Origin] = field(default_factory=dict)
@@ -65,7 +65,7 @@ def _merged(newest: Run, best: dict[Group, Run]) -> Run:
     for group, record in best.items():
         taken.setdefault(id(record), (record, set()))[1].add(group)
     shares = sorted(taken.values(), key=lambda share: share[0].started, reverse=True) or [(newest, set())]
-    flops: dict[tuple[str, str], Counted] = {}  # of each workload that is taken, as the newest run counted them
+    flops: dict[tuple[str, str], OperationCount] = {}  # of each workload that is taken, as the newest run counted them
     for record, groups in shares:
         workloads = {group[:2] for group in groups}
         for counted in record.flops:
@@ -79,7 +79,7 @@ def _merged(newest: Run, best: dict[Group, Run]) -> Run:
         "origins": {group: record.origin(group) for record, groups in shares for group in groups},
         "runs": len(shares),
     }
-    return Merged(**vars(shares[0][0]) | combined)
+    return MergedRun(**vars(shares[0][0]) | combined)
 
 
 def _scenarios(shares: Sequence[Share]) -> list[ScenarioFacts]:

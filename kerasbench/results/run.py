@@ -102,7 +102,7 @@ class ResumeConfig:
 
 
 @dataclass(frozen=True)
-class Counted:
+class OperationCount:
     """The floating-point operations that a training step of a workload takes for each sample, as torch counts them."""
 
     scenario: str
@@ -249,7 +249,7 @@ class Run:
     finished: str = ""
     kerasbench: str = __version__
     schema: int = SCHEMA
-    flops: list[Counted] = field(default_factory=list)
+    flops: list[OperationCount] = field(default_factory=list)
     resumed: list[str] = field(default_factory=list)  # when it went on after each interruption
     cases: int = 0  # how many were planned; 0: not known
     commit: str = ""  # of the git checkout that the run was started in, or as KERASBENCH_COMMIT says

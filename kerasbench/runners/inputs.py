@@ -68,7 +68,7 @@ def in_tuples(structure: Any) -> Any:
 
 
 @dataclass(frozen=True)
-class Spec:
+class InputSpec:
     name: str
     shape: tuple[int | None, ...]  # without the samples; None where it is open
     dtype: str = "float32"
@@ -92,7 +92,7 @@ class Spec:
         return rng.integers(self.least, self.below, shape, dtype=np.int32)
 
 
-def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
+def fitted(specs: Sequence[InputSpec], inputs: Sequence[Input]) -> list[InputSpec]:
     by_name = {entry.name: entry for entry in inputs}
     if "" in by_name and len(specs) == 1:
         by_name = {specs[0].name: by_name[""]}
@@ -112,7 +112,7 @@ def fitted(specs: Sequence[Spec], inputs: Sequence[Input]) -> list[Spec]:
     return sized
 
 
-def _sized(spec: Spec, entry: Input) -> Spec:
+def _sized(spec: InputSpec, entry: Input) -> InputSpec:
     shape = entry.shape
     if len(shape) == spec.shape.count(None) < len(spec.shape):  # the open sizes alone
         left = iter(shape)
@@ -126,15 +126,15 @@ def _sized(spec: Spec, entry: Input) -> Spec:
     return dataclasses.replace(spec, shape=tuple(shape), dtype=entry.dtype or spec.dtype)
 
 
-def specs_of(config: ModelConfig) -> list[Spec]:
+def specs_of(config: ModelConfig) -> list[InputSpec]:
     specs = []
     for entry in config.inputs:
         shape = entry.shape[1:] if len(entry.shape) > 1 and entry.shape[0] == 1 else entry.shape
-        specs.append(Spec(entry.name or UNNAMED, tuple(shape), entry.dtype or "float32"))
+        specs.append(InputSpec(entry.name or UNNAMED, tuple(shape), entry.dtype or "float32"))
     return specs
 
 
-def steps_of(specs: Sequence[Spec], batch: int) -> int:
+def steps_of(specs: Sequence[InputSpec], batch: int) -> int:
     row_bytes = 0
     for spec in specs:  # as it is drawn; open dimensions count as one
         row_bytes += math.prod(size or 1 for size in spec.shape) * (1 if spec.dtype in ("uint8", "bool") else 4)

@@ -109,7 +109,7 @@ class MachineMonitor:
         checked: list[Outcome | None] = []
         seen: list[Surroundings] = []
         for outcome, device, name in zip(outcomes, devices, names, strict=True):
-            card = cards.get(name) or nvidia.Watched()
+            card = cards.get(name) or nvidia.CardReading()
             checked.append(outcome and on_card(outcome, device, card.uuid))
             samples = card.samples if name else None
             seen.append(Surroundings(waited_s, before, after, samples, card.neighbours, card.uuid, busiest))

@@ -43,7 +43,7 @@ class Application(Source):
 
     def resolve(self, config: ModelConfig) -> ResolvedScenario:
         from kerasbench.runners.failure import one_line  # late, as the others: only a child needs them
-        from kerasbench.runners.inputs import Spec, specs_of
+        from kerasbench.runners.inputs import InputSpec, specs_of
         from kerasbench.sources.rows import ModelWithoutRows
 
         applications = importlib.import_module("keras.applications")  # here: keras alone knows which there are
@@ -65,4 +65,6 @@ class Application(Source):
             return model
 
         text = f"{self.name} of keras.applications, with random weights.\n\nTrained by {OPTIMIZER} on {LOSS}."
-        return ModelWithoutRows(build, config, trains=True, specs=specs or [Spec("x", USUAL)]).resolved(text, "cnn")
+        return ModelWithoutRows(build, config, trains=True, specs=specs or [InputSpec("x", USUAL)]).resolved(
+            text, "cnn"
+        )

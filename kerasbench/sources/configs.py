@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from kerasbench.runners.inputs import Spec
+from kerasbench.runners.inputs import InputSpec
 
 NOT_COMPILED = "not compiled"
 NO_LOSS = "compiled without a loss"
@@ -64,7 +64,7 @@ def _brings_loss(part: Mapping[str, Any]) -> bool:
     return regularized or is_own or part.get("class_name") in OWN_LOSS
 
 
-def cut_lines(file: Path, config: Mapping[str, Any], inputs: Sequence[Spec], trains: bool) -> list[str]:
+def cut_lines(file: Path, config: Mapping[str, Any], inputs: Sequence[InputSpec], trains: bool) -> list[str]:
     """Return lines of Python that save the model behind the layers that read text; none for what has no such layers."""
     layers = [layer for layer in _layers(config) if isinstance(layer.get("config"), dict)]
     ends = []

@@ -16,7 +16,7 @@ from typing import Any
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.runners.failure import OOM, missing_framework, one_line, other_framework
-from kerasbench.runners.inputs import UNNAMED, Spec, fitted, specs_of
+from kerasbench.runners.inputs import UNNAMED, InputSpec, fitted, specs_of
 from kerasbench.scenario import Kind, ModelError, execute
 from kerasbench.sources import configs
 from kerasbench.sources.rows import SIZE_MISSING, ModelWithoutRows
@@ -69,10 +69,10 @@ ENCOUNTERED = "Exception encountered:"
 
 
 @dataclass(frozen=True)
-class Outline:
+class SavedModelInfo:
     kind: str  # the model's class
     keras: str  # the version that wrote it, empty if it does not say
-    inputs: list[Spec] | None  # None: it does not say
+    inputs: list[InputSpec] | None  # None: it does not say
     compiled: bool
     of: Kind = "other"  # by its layers
     scales_loss: bool = False  # its layers compute in float16, for which Keras scales the loss of a mixed policy
@@ -87,7 +87,7 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     for spec in model.inputs or ():
         if spec.dtype == configs.TEXT:
             raise reads_text(file, spec, model)
-    specs: list[Spec] = []
+    specs: list[InputSpec] = []
     if not config.rows:  # which have their sizes
         specs = specs_of(config) if model.inputs is None else fitted(model.inputs, config.inputs)
     by = f"saved by Keras {model.keras}" if model.keras else "of a Keras that does not say its version"
@@ -97,7 +97,7 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     return source.resolved(text, model.of, keeps_weights=True)
 
 
-def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
+def outline(file: Path, *, trusted: bool, custom: bool) -> SavedModelInfo:
     """``trusted``: code in it may be run. ``custom``: there is a file that defines its own layers."""
     config, version, training = _read_keras(file) if file.suffix == ".keras" else _read_hdf5(file)
     try:
@@ -125,7 +125,7 @@ def outline(file: Path, *, trusted: bool, custom: bool) -> Outline:
     untrained = configs.why_untrained(training, kind, parts)
     reads = any(spec.dtype == configs.TEXT for spec in inputs or ())
     lines = tuple(configs.cut_lines(file, config, inputs or [], not untrained)) if reads else ()
-    return Outline(kind, version[:MAX_WORD], inputs, not untrained, of, scales_loss, untrained, lines)
+    return SavedModelInfo(kind, version[:MAX_WORD], inputs, not untrained, of, scales_loss, untrained, lines)
 
 
 def _objects(tree: Any) -> Iterator[dict[str, Any]]:
@@ -201,7 +201,7 @@ def _parsed(file: Path, content: str | bytes) -> dict[str, Any]:
     return config
 
 
-def _inputs(config: dict[str, Any]) -> Iterator[Spec]:
+def _inputs(config: dict[str, Any]) -> Iterator[InputSpec]:
     def open_shape(batched: list[int | None]) -> tuple[int | None, ...]:
         return tuple(None if size is None else int(size) for size in batched[1:])
 
@@ -215,11 +215,11 @@ def _inputs(config: dict[str, Any]) -> Iterator[Spec]:
     names = list(_layer_names(inner.get("input_layers"))) or list(layers)
     for name in names:
         shape = layers[name].get("batch_shape") or layers[name]["batch_input_shape"]
-        yield Spec(name, open_shape(shape), str(layers[name].get("dtype", "float32")))
+        yield InputSpec(name, open_shape(shape), str(layers[name].get("dtype", "float32")))
     built = inner.get("build_input_shape") or config.get("build_config", {}).get("input_shape")
     is_shape = isinstance(built, list) and all(size is None or isinstance(size, int) for size in built)
     if not names and is_shape and len(built) > 1:
-        yield Spec(UNNAMED, open_shape(built))
+        yield InputSpec(UNNAMED, open_shape(built))
 
 
 def _layer_names(tree: Any) -> Iterator[str]:
@@ -231,7 +231,7 @@ def _layer_names(tree: Any) -> Iterator[str]:
             yield from _layer_names(part)
 
 
-def load(file: Path, config: ModelConfig, model_outline: Outline) -> Any:
+def load(file: Path, config: ModelConfig, model_outline: SavedModelInfo) -> Any:
     import keras
 
     require_safe_keras(config, keras.__version__)
@@ -321,7 +321,7 @@ def limited_memory(more_bytes: int | None) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_DATA, (soft, hard))
 
 
-def reads_text(file: Path, spec: Spec, model: Outline) -> ModelError:
+def reads_text(file: Path, spec: InputSpec, model: SavedModelInfo) -> ModelError:
     cause = f"{file.name}: its input {spec.name} takes text, and kerasbench generates numbers alone"
     if not model.lines:
         return ModelError(
@@ -349,7 +349,7 @@ def unknown_layer(file: Path, name: str) -> ModelError:
     return ModelError(f"{file.name}: Keras does not know its {name}", remedy)
 
 
-def explained(error: Exception, file: Path, model: Outline, keras_here: str) -> Exception:
+def explained(error: Exception, file: Path, model: SavedModelInfo, keras_here: str) -> Exception:
     text = " ".join(str(error).split())
     if (known := _known_refusal(text, file)) is not None:
         return known

@@ -12,7 +12,17 @@ from unittest.mock import patch
 from kerasbench.datasets import Dataset
 from kerasbench.protocol.requests import STRUCTURE, ModelConfig
 from kerasbench.runners.failure import one_line
-from kerasbench.runners.inputs import DEFAULT_BELOW, FLOATS, UNNAMED, Spec, fitted, is_nested, leaves, mapped, steps_of
+from kerasbench.runners.inputs import (
+    DEFAULT_BELOW,
+    FLOATS,
+    UNNAMED,
+    InputSpec,
+    fitted,
+    is_nested,
+    leaves,
+    mapped,
+    steps_of,
+)
 from kerasbench.scenario import Kind, ModelError, Scenario, Workload
 from kerasbench.sources.source import ResolvedScenario
 
@@ -75,14 +85,16 @@ def losses(loss: Any, outputs: Any, names: Sequence[str]) -> list[Any]:
 class ModelWithoutRows:
     """Loads a model, hands it out and draws rows for it. ``specs``: its inputs, as far as they are known before."""
 
-    def __init__(self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[Spec] = ()) -> None:
+    def __init__(
+        self, load: Callable[[], Any], config: ModelConfig, trains: bool, specs: Sequence[InputSpec] = ()
+    ) -> None:
         self._load = load
         self._config = config
         self._trains = trains
         self._specs = specs
         self._model: Any = None
         self._inputs: Any = None
-        self._outputs: Any = Spec("y", ())
+        self._outputs: Any = InputSpec("y", ())
         self._losses: list[Any] = [UNUSED]
 
     def resolved(self, text: str, kind: Kind = "other", keeps_weights: bool = False) -> ResolvedScenario:
@@ -134,7 +146,7 @@ class ModelWithoutRows:
             self._losses = [UNUSED if of_output is None else of_output for of_output in self._losses]
 
 
-def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> Any:
+def inputs_of(model: Any, config: ModelConfig, specs: Sequence[InputSpec] = ()) -> Any:
     """Return a model's inputs as it takes them, one or a structure, each with the size that the user gives for it."""
     import keras
 
@@ -170,7 +182,7 @@ def inputs_of(model: Any, config: ModelConfig, specs: Sequence[Spec] = ()) -> An
         sizes = [size for name, size in takers if name == tensor.name]
         # What an embedding takes is one of integers, whatever it says.
         dtype, least = ("int32", padding) if sizes else (str(tensor.dtype), 0)
-        given.append(Spec(tensor.name, tuple(tensor.shape[1:]), dtype, min(sizes, default=smallest), least))
+        given.append(InputSpec(tensor.name, tuple(tensor.shape[1:]), dtype, min(sizes, default=smallest), least))
     return keras.tree.pack_sequence_as(structure, fitted(given, config.inputs))
 
 
@@ -208,7 +220,7 @@ def outputs_of(model: Any, inputs: Any) -> Any:
     except Exception as error:
         cause = f"{type(error).__name__}: {one_line(error)}"
         raise ModelError(f"its outputs for these inputs are unknown: {cause}") from error
-    return keras.tree.map_structure(lambda tensor: Spec("", tuple(tensor.shape[1:]), str(tensor.dtype)), outputs)
+    return keras.tree.map_structure(lambda tensor: InputSpec("", tuple(tensor.shape[1:]), str(tensor.dtype)), outputs)
 
 
 def _first_rows(content: Any, name: str, samples: int) -> Any:

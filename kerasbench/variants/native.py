@@ -1,7 +1,7 @@
 """``--native``: the scenario's native baseline, in the backend's own framework, without Keras."""
 
 from kerasbench.runners import Predictor
-from kerasbench.variants.variant import Beside, CaseFacts, Refusal, Variant
+from kerasbench.variants.variant import CaseFacts, Refusal, Variant, VariantTable
 
 
 class Native(Variant[bool]):
@@ -11,7 +11,7 @@ class Native(Variant[bool]):
     files = ("native/__init__.py", "native/{backend}.py")
     # Its loop and its layout are its own, and it is not exported.
     drops = ("layout", "steps_per_execution", "unrolled_steps", "tf_data", "runtime")
-    beside = Beside(
+    beside = VariantTable(
         "What does Keras cost?",
         ("steady_step_ms", "epoch_s"),
         (),

@@ -33,7 +33,7 @@ class CaseFacts(NamedTuple):
     kind: str = "other"  # of model
 
 
-class Beside(NamedTuple):
+class VariantTable(NamedTuple):
     """A table in which columns with a variant stand beside the same without it."""
 
     title: str
@@ -77,7 +77,7 @@ class Variant(Generic[V]):
     batches: ClassVar[bool] = False  # its value is the size of a batch
     pins: ClassVar[bool] = False  # its value is the number of processors that the child may use
     again: ClassVar[bool] = False  # it may run code, so a run that goes on has to be told it again
-    beside: ClassVar[Beside | None] = None
+    beside: ClassVar[VariantTable | None] = None
     files: ClassVar[tuple[str, ...]] = ()  # what its column is measured with besides; {backend} stands for its name
 
     # What ``fastest`` does with it.

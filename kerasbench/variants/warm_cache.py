@@ -2,7 +2,7 @@
 
 from kerasbench.backends import Backend
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import Beside, CaseFacts, Refusal, Variant
+from kerasbench.variants.variant import CaseFacts, Refusal, Variant, VariantTable
 
 
 class WarmCache(Variant[bool]):
@@ -10,7 +10,7 @@ class WarmCache(Variant[bool]):
     help = "Also measure with a warm compilation cache: how much earlier does the first step end?"
     added, repeats, prepares = True, True, True
     drops = ("runtime",)
-    beside = Beside(
+    beside = VariantTable(
         "What does a warm cache save?",
         ("first_step_ms",),
         ("compiled_call_first_ms",),

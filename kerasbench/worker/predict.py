@@ -48,12 +48,12 @@ def pilot(runner: Predictor) -> Callable[[], int]:
 def time_batches(runner: Predictor, batch: int, pace: Pace, ask: Ask, warmup_calls: int = ROTATED_INPUTS) -> Calls:
     batch = min(batch, len(runner.feed.train))
     others = partial(_others, runner.feed, batch)
-    way = Way(ON_BATCH, runner.predict_on_batch, _rotated(runner.feed, batch), others, batch)
+    way = PredictMethod(ON_BATCH, runner.predict_on_batch, _rotated(runner.feed, batch), others, batch)
     return time_way(way, pace, ask, warmup_calls)
 
 
 @dataclass(frozen=True)
-class Way:
+class PredictMethod:
     name: str
     call: Call
     inputs: Sequence[Any]
@@ -62,7 +62,7 @@ class Way:
     first_ns: int | None = None  # the first call, which may have compiled; None: not measured
 
 
-def first_call(way: str, runner: Predictor, batch: int) -> Way | None:
+def first_call(way: str, runner: Predictor, batch: int) -> PredictMethod | None:
     """None: the column has no such way. TrialFailure (parity): it predicts something else than `predict_on_batch`."""
     batch = min(batch, len(runner.feed.train))
     inputs = _rotated(runner.feed, batch)
@@ -78,10 +78,10 @@ def first_call(way: str, runner: Predictor, batch: int) -> Way | None:
     first_ns = time.perf_counter_ns() - start_ns
     if not draws(expected, again, rounding(runner)):
         require_equal(way, outputs, expected, runner)
-    return Way(way, call, inputs, lambda number: place(_others(runner.feed, batch, number)), batch, first_ns)
+    return PredictMethod(way, call, inputs, lambda number: place(_others(runner.feed, batch, number)), batch, first_ns)
 
 
-def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Calls:
+def time_way(way: PredictMethod, pace: Pace, ask: Ask, warmup_calls: int) -> Calls:
     call, rotated = way.call, itertools.cycle(way.inputs)
     timer = CallTimer(lambda: call(next(rotated)), pace)
     timer.warm_up(warmup_calls, pace.plan.predict_warmup_ns)
@@ -90,7 +90,7 @@ def time_way(way: Way, pace: Pace, ask: Ask, warmup_calls: int) -> Calls:
     return Calls(way.batch, timer.durations_ns, way.first_ns)
 
 
-def require_no_memory(way: Way, timer: "CallTimer") -> None:
+def require_no_memory(way: PredictMethod, timer: "CallTimer") -> None:
     """Raise TrialFailure (invalid) where inputs that were never predicted take longer than those in rotation."""
     quickest_ns: dict[bool, float] = {False: math.inf, True: math.inf}
     pairs = max(1, min(FRESH_CALLS, FRESH_NS // max(1, int(timer.typical_ns))))

@@ -58,15 +58,15 @@ def test_the_environment_shows_one_device(name: str, device: Device, expected: d
     assert expected.items() <= backends.get(name).environment(device, "/caches").items()
 
 
-class Place(NamedTuple):
+class CaseInRow(NamedTuple):
     platform: str
     id: int = 0
 
 
-JAX_GPU, JAX_CPU = Place("gpu"), Place("cpu")
+JAX_GPU, JAX_CPU = CaseInRow("gpu"), CaseInRow("cpu")
 
 
-def fake_jax(monkeypatch: pytest.MonkeyPatch, default: list[Place], new_array: Place) -> Any:
+def fake_jax(monkeypatch: pytest.MonkeyPatch, default: list[CaseInRow], new_array: CaseInRow) -> Any:
     """Put a jax with these devices on its default platform, which puts a new array on that one, before the real one."""
     module: Any = SimpleNamespace(
         devices=lambda: default,
@@ -94,12 +94,12 @@ def test_a_gpu_that_jax_passed_over_is_not_replaced_by_the_cpu(platform: str, mo
     [
         ([JAX_CPU], JAX_CPU, ["cpu:0"]),
         ([JAX_GPU], JAX_GPU, ["gpu:0"]),
-        ([JAX_GPU, Place("gpu", 1)], JAX_GPU, ["gpu:0", "gpu:1"]),
+        ([JAX_GPU, CaseInRow("gpu", 1)], JAX_GPU, ["gpu:0", "gpu:1"]),
         ([JAX_GPU], JAX_CPU, ["cpu:0", "gpu:0"]),  # jax_default_device was set to the CPU
     ],
 )
 def test_the_runtime_s_view_is_of_the_default_platform_and_of_where_a_new_array_lies(
-    default: list[Place], new_array: Place, seen: list[str], monkeypatch: pytest.MonkeyPatch
+    default: list[CaseInRow], new_array: CaseInRow, seen: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake_jax(monkeypatch, default, new_array)
     assert jax.runtime_view() == seen

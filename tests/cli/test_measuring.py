@@ -18,7 +18,7 @@ from kerasbench.errors import Undecided
 from kerasbench.modes import soak, versus
 from kerasbench.modes.run import RunSettings
 from kerasbench.pages.series import history
-from kerasbench.pages.several import MachineBrief
+from kerasbench.pages.several import MachineSummary
 from kerasbench.protocol.columns import CaseKey, Options
 from kerasbench.protocol.measurement import Measurement
 from kerasbench.protocol.messages import Message
@@ -173,7 +173,7 @@ def test_a_gate_needs_every_machine(
     failed: dict[str, str], code: int, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = of_versions(*versions(ALIKE))
-    data, briefs = {"m1": made.stored(Path("results"), run).data}, [MachineBrief.of("m1", Findings.of(run))]
+    data, briefs = {"m1": made.stored(Path("results"), run).data}, [MachineSummary.of("m1", Findings.of(run))]
     machines = Machines(RunSettings(), data, failed, briefs=briefs)
     monkeypatch.setattr("kerasbench.api.measure_on_machines", Mock(return_value=machines))
     assert shell("versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression")[0] == code
@@ -181,7 +181,7 @@ def test_a_gate_needs_every_machine(
 
 def test_what_continues_a_machine_s_run_names_interpreters_made_there(capsys: pytest.CaptureFixture[str]) -> None:
     ways, asked = ["m1:torch@old=/cache/a b/python"], RunSettings(hosts=["m1"], python=["m1:kerasbench=/k"])
-    briefs = [MachineBrief.of("m1", Findings.of(made.record(made.trial())))]
+    briefs = [MachineSummary.of("m1", Findings.of(made.record(made.trial())))]
     measuring.finish_machines(Machines(asked, {"m1": Path("m1.json")}, {}, ["m1"], ways, briefs))
     said = capsys.readouterr().err
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said

@@ -57,6 +57,8 @@ def at_home(part: Any) -> Any:
         value, is_text = getattr(part, declared.name), "str" in str(declared.type)
         if not is_text or isinstance(value, StrEnum) or f"{type(part).__name__}.{declared.name}" in STAYS.split():
             changed[declared.name] = at_home(value)
+        elif isinstance(value, dict) and any(map(dataclasses.is_dataclass, value.values())):
+            changed[declared.name] = {stage: at_home(member) for stage, member in value.items()}
         elif isinstance(value, dict):
             changed[declared.name] = {HOME: HOME}
         else:

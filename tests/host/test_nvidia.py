@@ -93,7 +93,7 @@ def test_nothing_is_known_of_what_is_not_there(nvml: Nvml | None, monkeypatch: p
     assert nvidia.cards() == []
     for name in ("1", SLICE):
         with nvidia.watch(name) as watched:
-            assert watched == nvidia.Watched()
+            assert watched == nvidia.CardReading()
         asked = (*nvidia.uuid_and_processes(name), nvidia.free_bytes(name), nvidia.is_exclusive(name))
         assert asked == ("", None, None, False)
 

@@ -7,7 +7,7 @@ from unittest.mock import Mock, call
 import pytest
 
 from kerasbench.processes import outcome
-from kerasbench.processes.outcome import Outcome, Received, trial_limits
+from kerasbench.processes.outcome import Outcome, ReceivedMessages, trial_limits
 from kerasbench.processes.process import Exit, Limits
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
@@ -47,13 +47,13 @@ def line(message: Message) -> bytes:
 
 @pytest.mark.parametrize("said", [ANSWER, b"other " + ANSWER, b" " + ANSWER, b"t0ken", b"t0ken {", b"t0ken \xff", b""])
 def test_a_line_that_is_no_message_of_the_worker_is_refused(said: bytes) -> None:
-    received = Received(token=b"t0ken")
+    received = ReceivedMessages(token=b"t0ken")
     assert not received.take(said)
     assert received.answer is None
 
 
 def test_a_failure_s_texts_are_fit_for_a_terminal() -> None:
-    received = Received(token=b"t0ken")
+    received = ReceivedMessages(token=b"t0ken")
     received.take(line(Message(failure=Failure(Code.ERROR, "\x1b[2Jgone", "\x07ring", "build", "a\nb\x1b[0m"))))
     assert received.answer is not None
     assert received.answer.failure == Failure(Code.ERROR, "gone", " ring", "build", "a\nb")
@@ -61,7 +61,7 @@ def test_a_failure_s_texts_are_fit_for_a_terminal() -> None:
 
 def test_phases_are_kept_and_told_when_they_begin_and_end() -> None:
     told: list[str | Phase] = []
-    messages = Received(told.append, token=b"t0ken")
+    messages = ReceivedMessages(told.append, token=b"t0ken")
     assert messages.begun == "spawn"
     over = Phase("train", 1, 9, 3)
     assert messages.take(line(Message(begun="train"))) and messages.take(line(Message(phase=over)))
@@ -71,14 +71,14 @@ def test_phases_are_kept_and_told_when_they_begin_and_end() -> None:
 @pytest.mark.parametrize("message", [READY, SLICE])
 def test_what_is_said_of_turns_is_passed_on_and_may_be_out_of_turn(message: Message) -> None:
     on_turn = Mock(side_effect=[True, False])
-    received = Received(on_turn=on_turn, token=b"t0ken")
+    received = ReceivedMessages(on_turn=on_turn, token=b"t0ken")
     assert [received.take(line(message)) for _ in range(2)] == [True, False]
     assert on_turn.call_args_list == [call(message)] * 2 and received.answer is None
-    assert not Received(token=b"t0ken").take(line(message))  # there are no turns in a question
+    assert not ReceivedMessages(token=b"t0ken").take(line(message))  # there are no turns in a question
 
 
 def test_nothing_comes_after_an_answer() -> None:
-    received = Received(on_turn=lambda said: True, token=b"t0ken")
+    received = ReceivedMessages(on_turn=lambda said: True, token=b"t0ken")
     assert received.take(line(MEASURED))
     assert not any(received.take(line(message)) for message in (READY, SLICE, MEASURED, FAILED))
     assert received.answer == MEASURED
@@ -87,7 +87,7 @@ def test_nothing_comes_after_an_answer() -> None:
 def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
     told = [Phase("worker", 110, 120), Phase("train", 120, 145, 5)]
     phases = [Phase("spawn", 100, 110), *told, Phase("exit", 145, 150)]
-    judged = outcome.outcome_of(FINE, Received(phases=told, answer=MEASURED), LIMITS, False, True)
+    judged = outcome.outcome_of(FINE, ReceivedMessages(phases=told, answer=MEASURED), LIMITS, False, True)
     assert judged == Outcome(phases, 50, measurement=MEASURED.measurement, started_alone=False, had_turn=True)
 
 
@@ -100,7 +100,7 @@ def test_a_measurement_is_believed_with_what_only_the_parent_sees() -> None:
     ],
 )
 def test_what_else_comes_is_a_failure(ended: Exit, answer: Message, code: Code) -> None:
-    failed = outcome.outcome_of(ended, Received(answer=answer), LIMITS, False, True)
+    failed = outcome.outcome_of(ended, ReceivedMessages(answer=answer), LIMITS, False, True)
     assert failed.failure is not None and failed.failure.code is code
     assert (failed.measurement, failed.phases, failed.wall_ns) == (None, [], 50)
 

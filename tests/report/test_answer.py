@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.host.noise import of_slices
-from kerasbench.modes.known import teller
+from kerasbench.modes.known import mode_report
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.report import answer, charts, warnings
@@ -39,7 +39,7 @@ WHY = "undecided, because other programs (chrome and node) used the CPU"
 def headlines(findings: Findings) -> list[str]:
     """All that is said of who is fastest, but for the table."""
     chart, kinds = charts.ratios(findings, answer.title(findings)), answer.kinds(findings)
-    index = [words for _, _, cells in teller("run").briefs(findings) for words in cells]
+    index = [words for _, _, cells in mode_report("run").briefs(findings) for words in cells]
     marks = warnings.cautions(findings)[0]
     bars = [repr(chart)] if chart else []
     return [answer.title(findings), *answer.sentences(findings), *index, *map(plain, marks), drawn(kinds), *bars]

@@ -61,8 +61,8 @@ OWN: dict[str, object] = {
 def test_a_run_has_the_command_that_makes_it(words: str) -> None:
     name, *rest = with_default_command(shlex.split(words), app.commands) or ["run"]
     (mode,) = (mode for mode in known.MODES if mode.name == name)
-    config, teller = mode.configured(RunConfig(**CASES[words]), OWN.get(words)), known.teller(name)
-    assert command(config, teller.words(config), [*teller.rounds(config)]) == f"kerasbench {words}"
+    config, mode_report = mode.configured(RunConfig(**CASES[words]), OWN.get(words)), known.mode_report(name)
+    assert command(config, mode_report.words(config), [*mode_report.rounds(config)]) == f"kerasbench {words}"
     made.known(app.get_command(click.Context(app), name)).make_context(name, rest)
 
 
@@ -90,8 +90,8 @@ def test_a_run_of_a_model_object_has_the_call_that_makes_it_and_no_file_that_is_
 ) -> None:
     (its_mode,) = (known_mode for known_mode in known.MODES if known_mode.name == mode)
     config = its_mode.configured(RunConfig(scenarios=[OF_MODEL], **different), own)
-    assert known.teller(mode).command(config) == f"kerasbench.{call}"
-    _, keywords = called(known.teller(mode).command(config))
+    assert known.mode_report(mode).command(config) == f"kerasbench.{call}"
+    _, keywords = called(known.mode_report(mode).command(config))
     settings(mode, declared(mode).settings, keywords)
 
 

@@ -7,7 +7,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.modes.sweep.tell import _chart
 from kerasbench.protocol.columns import Options
 from kerasbench.report import svg
-from kerasbench.report.sections import Bar, BarChart, Chart, Look, Piece
+from kerasbench.report.sections import Bar, BarChart, Chart, Piece, SeriesStyle
 from kerasbench.results.run import Run
 from tests import made
 from tests.records import CROSSING, swept
@@ -48,7 +48,7 @@ def test_numbers_on_an_axis_have_no_exponent() -> None:
 
 def test_text_is_never_markup_and_is_cut_where_it_is_long() -> None:
     text = "\"><script>alert('1')</script>&\x00"
-    bar = Bar(text, text, [Piece(1.0, Look("#0072B2"), text)], text, tip=text)
+    bar = Bar(text, text, [Piece(1.0, SeriesStyle("#0072B2"), text)], text, tip=text)
     chart = BarChart(text, text, [(text, [bar, Bar("long " * 20, "")])], [(text, "#0072B2")])
     for drawn in (file(chart), ET.fromstring(svg.figure(chart))):
         assert {tag.tag.removeprefix(SVG) for tag in drawn.iter()}.isdisjoint({"script"})

@@ -21,7 +21,7 @@ from kerasbench.modes.mode import Mode
 from kerasbench.protocol.columns import DEFAULT, Options
 from kerasbench.results import run as saved
 from kerasbench.results.merge import distinct, merge, merge_by_machine
-from kerasbench.results.run import Counted, Run, RunConfig
+from kerasbench.results.run import OperationCount, Run, RunConfig
 from kerasbench.results.store import Store, load, records
 from tests import made
 from tests.made import TORCH
@@ -85,7 +85,7 @@ def test_a_row_is_of_the_run_that_measured_it_best(runs: list[Run], steps_ms: di
 def test_a_row_tells_the_run_that_it_comes_from_and_keeps_what_was_counted_there() -> None:
     origins = {label: row.origin.agenda.name for label, row in rows(run(1.0), PUBLISHED).items()}
     assert origins == {"dense": "steady", "conv": "published"}
-    counted = [Counted("dense", "default", 1e6), Counted("conv", "default", 2e6)]
+    counted = [OperationCount("dense", "default", 1e6), OperationCount("conv", "default", 2e6)]
     explained = dataclasses.replace(run(7.0, mode=explain.MODE), flops=counted)
     assert merge([run(1.0, "conv", day=2), explained]).flops == counted[:1]
 

@@ -3,7 +3,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.runners.inputs import Spec
+from kerasbench.runners.inputs import InputSpec
 from kerasbench.sources.configs import NO_LOSS, NOT_COMPILED, cut_lines, why_untrained
 
 ADAM = {"class_name": "Adam", "config": {"learning_rate": 0.1, "beta_1": 0.9, "decay": 0.0}}
@@ -40,7 +40,7 @@ def layer(kind: str, name: str, *comes_from: str) -> dict[str, Any]:
     return {"class_name": kind, "config": {"name": name}, "inbound_nodes": nodes}
 
 
-TEXT, NUMBERS = Spec("words", (1,), "string"), Spec("age", (1,))
+TEXT, NUMBERS = InputSpec("words", (1,), "string"), InputSpec("age", (1,))
 
 
 def test_a_model_that_reads_text_is_cut_behind_the_layer_that_does() -> None:

@@ -15,10 +15,10 @@ import pytest
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.runners.failure import failure_of
-from kerasbench.runners.inputs import Spec
+from kerasbench.runners.inputs import InputSpec
 from kerasbench.scenario import ModelError
 from kerasbench.sources import loading as saved
-from kerasbench.sources.loading import Outline, outline
+from kerasbench.sources.loading import SavedModelInfo, outline
 from tests.worker.stand_in_keras import saved_model
 
 
@@ -42,14 +42,16 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "mine.keras"
 
 
-def read(file: Path, trusted: bool = True, custom: bool = True) -> Outline:
+def read(file: Path, trusted: bool = True, custom: bool = True) -> SavedModelInfo:
     return outline(file, trusted=trusted, custom=custom)
 
 
 def test_a_file_says_its_inputs_and_whether_it_was_compiled(file: Path) -> None:
-    specs = [Spec("tokens", (None,), "int32"), Spec("numbers", (5,))]
-    assert read(saved_model(file, TWO)) == Outline("Functional", "3.15.1", specs, True)
-    plain = Outline("Sequential", "3.15.1", [Spec("input_layer", (28, 28))], False, untrained="not compiled")
+    specs = [InputSpec("tokens", (None,), "int32"), InputSpec("numbers", (5,))]
+    assert read(saved_model(file, TWO)) == SavedModelInfo("Functional", "3.15.1", specs, True)
+    plain = SavedModelInfo(
+        "Sequential", "3.15.1", [InputSpec("input_layer", (28, 28))], False, untrained="not compiled"
+    )
     assert read(saved_model(file, ONE)) == plain
 
 
@@ -60,12 +62,12 @@ BUILT = {"build_config": {"input_shape": [2, 4]}}
 @pytest.mark.parametrize(
     ("config", "inputs"),
     [
-        ({"config": LAYERS | {"input_layers": ["tokens", 0, 0]}}, [Spec("tokens", (None,), "int32")]),
-        ({"config": LAYERS | {"input_layers": [["tokens", 0, 0]]}}, [Spec("tokens", (None,), "int32")]),
-        ({"config": {}, **BUILT}, [Spec("x", (4,))]),  # of a class of one's own
+        ({"config": LAYERS | {"input_layers": ["tokens", 0, 0]}}, [InputSpec("tokens", (None,), "int32")]),
+        ({"config": LAYERS | {"input_layers": [["tokens", 0, 0]]}}, [InputSpec("tokens", (None,), "int32")]),
+        ({"config": {}, **BUILT}, [InputSpec("x", (4,))]),  # of a class of one's own
         ({"config": {}}, None),
-        ({"config": {"layers": 4}, **BUILT}, [Spec("x", (4,))]),  # whatever it means
-        ({"config": {"layers": [64, 32]}, **BUILT}, [Spec("x", (4,))]),
+        ({"config": {"layers": 4}, **BUILT}, [InputSpec("x", (4,))]),  # whatever it means
+        ({"config": {"layers": [64, 32]}, **BUILT}, [InputSpec("x", (4,))]),
     ],
 )
 def test_inputs_are_named_in_several_forms(file: Path, config: object, inputs: object) -> None:
@@ -79,7 +81,7 @@ def test_an_older_file_says_the_same_and_weights_alone_are_no_model(tmp_path: Pa
         content.attrs["model_config"] = json.dumps({"class_name": "Sequential", "config": {"layers": [inputs]}})
         content.attrs["keras_version"] = "2.15.0"
         content.attrs["training_config"] = "{}"
-    assert read(file) == Outline("Sequential", "2.15.0", [Spec("a", (3,))], True)
+    assert read(file) == SavedModelInfo("Sequential", "2.15.0", [InputSpec("a", (3,))], True)
     with h5py.File(tmp_path / "weights.h5", "w") as content:
         content["a"] = [1.0]
     with pytest.raises(ModelError, match="weights without a model: save the whole model"):
@@ -169,7 +171,7 @@ def test_a_layer_of_one_s_own_or_something_of_python_s_own_is_refused(file: Path
 
 
 FILE = Path("mine.keras")
-HERE, NEWER = (Outline("Sequential", version, None, True) for version in ("3.15.1", "9.1.0"))
+HERE, NEWER = (SavedModelInfo("Sequential", version, None, True) for version in ("3.15.1", "9.1.0"))
 FULL = "config={'module': None, 'class_name': 'Gate', 'config': {'units': 16}}. " * 20
 NO_MODULE = "cannot be imported. Full object config"
 UNSAFE = "This carries a potential risk of arbitrary code execution and thus it is disallowed by default."

@@ -10,7 +10,7 @@ import pytest
 
 from kerasbench import sources
 from kerasbench.protocol.requests import Input, ModelConfig
-from kerasbench.runners.inputs import Spec
+from kerasbench.runners.inputs import InputSpec
 from kerasbench.scenario import ModelError, Workload
 from kerasbench.sources import rows as source
 from kerasbench.sources.rows import ModelWithoutRows as Source
@@ -125,7 +125,7 @@ def test_an_output_that_nothing_looks_at_has_zeros() -> None:
 def test_integers_are_such_as_embeddings_know_and_do_not_mask() -> None:
     words, inputs = Tensor((None, 12), "float32", "words"), [Tensor((None, 3), "int32", "a")]
     of_words = inputs_of(Model(Tensor((None, 1)), [words], layers=[Embedding(50, (words,))]), ModelConfig())
-    assert of_words == Spec("words", (12,), "int32", 50)
+    assert of_words == InputSpec("words", (12,), "int32", 50)
     assert inputs_of(Model(None, inputs, layers=[Embedding(50), Embedding(9)]), ModelConfig()).below == 9
     assert inputs_of(Model(None, inputs), ModelConfig()).below == 2
     masking = Embedding(50, (TOKENS,), mask_zero=True)
@@ -133,17 +133,17 @@ def test_integers_are_such_as_embeddings_know_and_do_not_mask() -> None:
     assert [spec.least for spec in specs] == [0, 1]
     assert specs[1].draw(300, rng()).min() == 1
     for given, dtype in (("", "int32"), ("int32", "int32"), ("float32", "float32")):  # of a subclassed model
-        asked, told = ModelConfig([Input("", [2], given)]), Spec("x", (2,), given or "float32")
+        asked, told = ModelConfig([Input("", [2], given)]), InputSpec("x", (2,), given or "float32")
         spec = inputs_of(Model(Tensor((None, 1)), None, "mse", [Embedding(50), Embedding(9)]), asked, [told])
         assert (spec.dtype, spec.below) == (dtype, 9)
 
 
 def test_a_model_takes_what_it_was_built_with_unless_a_layer_s_state_fixes_the_batch() -> None:
     inputs = [Tensor((4, 3), "float32", "a")]  # as of a model that was first called with four rows
-    assert inputs_of(Model(None, inputs), ModelConfig()) == Spec("a", (3,))
+    assert inputs_of(Model(None, inputs), ModelConfig()) == InputSpec("a", (3,))
     with pytest.raises(ModelError, match="its input a has 4 samples, no more and no less"):
         inputs_of(Model(None, inputs, layers=[Embedding(9, stateful=True)]), ModelConfig())
-    x, a, b = Spec("x", (4,), "int32"), Spec("a", (4,)), Spec("b", (2,))
+    x, a, b = InputSpec("x", (4,), "int32"), InputSpec("a", (4,)), InputSpec("b", (2,))
     assert inputs_of(Model(None), ModelConfig(), [x]) == x
     assert inputs_of(Model(None), ModelConfig(), [a, b]) == {"a": a, "b": b}
 
@@ -159,7 +159,7 @@ def test_an_epoch_has_the_user_s_rows_or_as_many_as_a_pool_holds() -> None:
         (ModelConfig(batch=8), 64 * 8, 16 * 8, 8),  # batches of one MiB
         (ModelConfig(samples=100, rows="rows.npz"), 100, 0, 32),  # none is left that was not trained on
     ):
-        (workload,) = Source(two, config, True, [Spec("x", (1 << 15,))]).resolved("").scenario.workloads
+        (workload,) = Source(two, config, True, [InputSpec("x", (1 << 15,))]).resolved("").scenario.workloads
         assert (workload.train, workload.test, workload.batch_size) == (train, test, batch)
 
 

@@ -29,7 +29,7 @@ from tests import made
 
 for mode in known.MODES:
     known.plan_module(mode.name)
-    known.teller(mode.name)
+    known.mode_report(mode.name)
 
 DISTURBED = 0.1  # of the blocks, so that some are marked
 

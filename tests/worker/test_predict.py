@@ -107,7 +107,7 @@ def test_a_call_that_something_else_slows_is_no_memory(monkeypatch: pytest.Monke
         model.now_ns += (40 + next(more_ms, 0)) * MS
 
     timer: Any = SimpleNamespace(typical_ns=40 * MS)
-    predict.require_no_memory(predict.Way("call", call, [0], lambda number: number, 1), timer)
+    predict.require_no_memory(predict.PredictMethod("call", call, [0], lambda number: number, 1), timer)
 
 
 @pytest.mark.parametrize(("pass_ms", "passes", "discarded"), [(30, 4, 1), (5, 20, 4), (150, 1, 1), (300, 1, 0)])

@@ -33,6 +33,7 @@ from kerasbench.scenario import Workload
 from kerasbench.variants import threads
 from kerasbench.worker import checks, train, trial
 from kerasbench.worker.clock import Pace
+from kerasbench.worker.context import TrialContext
 from kerasbench.worker.usage import Meter
 from tests import made
 from tests.worker.stand_in_keras import WORKLOAD, Baseline, Turns, fed, runner_of
@@ -85,7 +86,7 @@ class Echo(Baseline):
 def _idle(monkeypatch: pytest.MonkeyPatch) -> None:
     """A synchronisation costs nothing, and a turn disturbs no cache."""
     monkeypatch.setattr(train, "measure_sync_ns", lambda synchronize: 0)
-    monkeypatch.setattr(trial, "SETTLE_NS", 0)
+    monkeypatch.setattr("kerasbench.worker.context.SETTLE_NS", 0)
 
 
 def runner(workload: Workload = WORKLOAD, backend: Mapping[str, Any] | None = None, **different: Any) -> Any:
@@ -116,8 +117,8 @@ def runner(workload: Workload = WORKLOAD, backend: Mapping[str, Any] | None = No
     return whole
 
 
-def context(plan: TrialPlan, parent: Any, its_runner: Any) -> trial.TrialContext:
-    return trial.TrialContext(dataclasses.replace(REQUEST, plan=plan), parent, its_runner, Meter())
+def context(plan: TrialPlan, parent: Any, its_runner: Any) -> TrialContext:
+    return TrialContext(dataclasses.replace(REQUEST, plan=plan), parent, its_runner, Meter())
 
 
 def measured(plan: TrialPlan, parent: Parent | None = None, its_runner: Any = None) -> Measurement:

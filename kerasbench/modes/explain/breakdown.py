@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from kerasbench.analysis.cases import STEADY, Measured
-from kerasbench.analysis.contrasts import Contrast, Place, believed, between, judge
+from kerasbench.analysis.contrasts import CaseInRow, Contrast, believed, between, judge
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, mean_interval
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
@@ -74,7 +74,9 @@ class StepBreakdown:
 def explained(findings: Findings) -> list[StepBreakdown]:
     summary = findings.summary
     operations = {(flops.scenario, flops.workload): flops.operations for flops in summary.record.flops}
-    cases = [Place(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)]
+    cases = [
+        CaseInRow(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)
+    ]
     counted = [operations.get((case.key.scenario, case.key.workload)) for case in cases]
     known = zip(cases, counted, _advice(summary, cases), tried_causes(cases, findings.effect), strict=True)
     return [_breakdown(*of_case, findings.effect) for of_case in known]
@@ -86,7 +88,7 @@ def _with_parts(case: Measured) -> list[Measurement]:
 
 
 def _breakdown(
-    case: Place, operations: float | None, advice: list[Advice], causes: list[TriedCause], effect: float
+    case: CaseInRow, operations: float | None, advice: list[Advice], causes: list[TriedCause], effect: float
 ) -> StepBreakdown:
     (row, column), trials = case, _with_parts(case.case)
     steps = trials[0].full_steps_per_epoch
@@ -131,7 +133,7 @@ def share(part: Samples, whole: Samples) -> float:
     return math.exp(ratio.log) if ratio else step_ms(part) / step_ms(whole)
 
 
-def _advice(summary: Summary, cases: Sequence[Place]) -> list[list[Advice]]:
+def _advice(summary: Summary, cases: Sequence[CaseInRow]) -> list[list[Advice]]:
     candidates = [list(_candidates(summary, case)) if believed(case.row) else [] for case in cases]
     contrasts = {advice.key: advice.contrast for of_case in candidates for advice in of_case}
     contrasts = judge(contrasts, summary.record.minimal_effect)
@@ -148,7 +150,7 @@ def _advice(summary: Summary, cases: Sequence[Place]) -> list[list[Advice]]:
     return helpful
 
 
-def _candidates(summary: Summary, case: Place) -> Iterator[Advice]:
+def _candidates(summary: Summary, case: CaseInRow) -> Iterator[Advice]:
     """Yield what differs from a case in one thing, with the time that is left there for the same work."""
     row, column = case
     for rival in row.cases:
@@ -160,7 +162,7 @@ def _candidates(summary: Summary, case: Place) -> Iterator[Advice]:
         is_alike = (other.name, other.run) == (row.name, row.run) and column in other.cases
         batch = other.size.batch if other.size and other.size.width is None and is_alike else None
         if batch is not None and batch > row.workload.batch:
-            larger = Place(other, column)
+            larger = CaseInRow(other, column)
             if left := estimate_ratio(larger.case, case.case, STEADY):
                 a_sample = left.log_centre + math.log(row.workload.batch / batch)
                 yield Advice(Help.BATCH, Contrast(larger, case, STEADY, replace(left, log_centre=a_sample)))

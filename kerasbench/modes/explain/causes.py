@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from kerasbench import variants
 from kerasbench.analysis.cases import PREDICTED_ONE, STEADY
-from kerasbench.analysis.contrasts import Contrast, Place, again_of, between, judge
+from kerasbench.analysis.contrasts import CaseInRow, Contrast, again_of, between, judge
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict, mean_interval
 from kerasbench.modes.explain import MODE
 from kerasbench.protocol.messages import Code
@@ -37,7 +37,7 @@ class TriedCause:
     why: str = ""  # it has none; how it was seen
 
 
-def tried_causes(cases: Sequence[Place], effect: float) -> list[list[TriedCause]]:
+def tried_causes(cases: Sequence[CaseInRow], effect: float) -> list[list[TriedCause]]:
     """Return the causes that were tried beside each case, or could not be: those that cost most first."""
     tried = [[*_beside(case)] for case in cases]
     contrasts = {contrast.over.key: contrast for of_case in tried for cause in of_case if (contrast := cause.contrast)}
@@ -59,7 +59,7 @@ def _decide(tried: TriedCause, contrast: Contrast) -> TriedCause:
     return replace(tried, outcome=outcome, contrast=contrast)
 
 
-def _beside(case: Place) -> Iterator[TriedCause]:
+def _beside(case: CaseInRow) -> Iterator[TriedCause]:
     row, column = case
     trial, measurement = case.case.trials[-1]
     shares = [(epoch_overhead_ns(m) or 0) / ns for _, m in case.case.trials if (ns := epoch_ns(m))]

@@ -17,7 +17,7 @@ from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, CountRequest, LookRequest, TrialPlan, counts_epochs
 from kerasbench.protocol.stages import PARTS, PREDICTIONS
-from kerasbench.results.run import Counted, RunConfig
+from kerasbench.results.run import OperationCount, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.variants.variant import Refusal
 
@@ -69,7 +69,7 @@ class ExplainPlanner(Planner[ExplainConfig]):
 
     def prepare(self, planned: Plan, interpreters: Interpreters, on_event: events.OnEvent) -> Plan:
         """Have each workload's operations counted, where the backend that can is there, and its causes looked for."""
-        counted: list[Counted] = []
+        counted: list[OperationCount] = []
         with events.step(on_event, "counting the operations of a step"):
             python = interpreters.of(interpreters.environments([backends.counting()])[0])
             for selected in {case.selected.label: case.selected for case in planned.cases}.values():
@@ -77,7 +77,7 @@ class ExplainPlanner(Planner[ExplainConfig]):
                 question = CountRequest(entry.place, entry.file_hash, workload, entry.model_config)
                 answer = questions.count(question, python, planned.config.keep_env)
                 if not isinstance(answer, Failure):
-                    counted.append(Counted(entry.name, workload, answer))
+                    counted.append(OperationCount(entry.name, workload, answer))
         planned = replace(planned, flops=counted)
         return with_causes(planned, interpreters, on_event) if self.settings.causes else planned
 

@@ -11,11 +11,24 @@ from kerasbench.modes.explain import MODE
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained
 from kerasbench.modes.explain.causes import CauseOutcome, TriedCause
 from kerasbench.protocol.columns import Column
+from kerasbench.report import document
 from kerasbench.report.data import configuration, like, of_key, result
-from kerasbench.report.document import Advised, Blamed, Document
+from kerasbench.report.document import CaseAdvice, Document
 from kerasbench.report.kinds import grouped
-from kerasbench.report.sections import Bar, BarChart, Cell, Look, Piece, Section, Table, Typed, Words, inlines, texts
-from kerasbench.report.teller import Teller
+from kerasbench.report.sections import (
+    Bar,
+    BarChart,
+    Cell,
+    Piece,
+    Section,
+    SeriesStyle,
+    Table,
+    Typed,
+    Words,
+    inlines,
+    texts,
+)
+from kerasbench.report.teller import ModeReport
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import (
     as_long,
@@ -171,7 +184,7 @@ def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart | None:
         for breakdown in of_row:
             epoch_ms, name = breakdown.epoch_ms.value, named[breakdown.column]
             pieces = [
-                Piece(ms, Look(PIECE_COLOURS[part]), percent(share) if ms > WORTH_A_LABEL * end else "")
+                Piece(ms, SeriesStyle(PIECE_COLOURS[part]), percent(share) if ms > WORTH_A_LABEL * end else "")
                 for part, (_, share) in parts_of(breakdown).items()
                 if (ms := share * epoch_ms)
             ]
@@ -182,7 +195,7 @@ def _chart(breakdowns: Sequence[StepBreakdown], title: str) -> BarChart | None:
     return BarChart(title, caption, groups, legend=list(PIECE_COLOURS.items()))
 
 
-class Tells(Teller):
+class ExplainReport(ModeReport):
     name = "explained"
 
     def words(self, config: RunConfig) -> list[str]:
@@ -261,14 +274,14 @@ class Tells(Teller):
                 over, ratio = advice.contrast.over, advice.contrast.ratio
                 instead, batch = configuration(over.column), over.key.options.get("batch")
                 more = {"what": advice.what, "instead": instead, "instead_batch_size": batch}
-                told.advice.append(like(Advised, ratio, **case, **more, takes_times_as_much=ratio.value))
+                told.advice.append(like(CaseAdvice, ratio, **case, **more, takes_times_as_much=ratio.value))
             told.causes.extend(_blamed(case, tried) for tried in breakdown.causes)
         return told
 
 
-def _blamed(case: Mapping[str, Any], tried: TriedCause) -> Blamed:
+def _blamed(case: Mapping[str, Any], tried: TriedCause) -> document.TriedCause:
     cause, ratio = tried.cause, tried.contrast.ratio if tried.contrast else None
     more: dict[str, Any] = {"cause": cause.title, "of": unit_of(cause), "to_write": to_write(cause)}
     if ratio is not None:
         more |= {"takes_times_as_much": ratio.value, "low": ratio.low, "high": ratio.high}
-    return like(Blamed, cause, **case, **more, outcome=tried.outcome, why=tried.why)
+    return like(document.TriedCause, cause, **case, **more, outcome=tried.outcome, why=tried.why)

@@ -15,7 +15,7 @@ from typing import Generic, TypeVar
 
 from kerasbench import variants
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, TRAINED_RATE, Measured
-from kerasbench.analysis.contrasts import Contrast, Place
+from kerasbench.analysis.contrasts import CaseInRow, Contrast
 from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.analysis.rankings import break_even
@@ -200,7 +200,7 @@ def race_of(row: Row) -> Race | None:
     choice = simplest(state, stayed, compare, config.margin, lambda column: (column != baseline, settings_of(column)))
     ratios = {column: ratio for column in cases if column != choice and (ratio := compare(column, choice))}
     contrasts = {
-        column: Contrast(Place(row, column), Place(row, choice), metric, ratio)
+        column: Contrast(CaseInRow(row, column), CaseInRow(row, choice), metric, ratio)
         for column, ratio in sorted(ratios.items(), key=lambda known: known[1].log_centre)
     }
     failed = [column for column, case in row.cases.items() if case.failure is not None]

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench import variants
-from kerasbench.analysis.contrasts import Place
+from kerasbench.analysis.contrasts import CaseInRow
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, FastestSettings, RaceConfig
@@ -14,7 +14,7 @@ from kerasbench.report import answer, charts
 from kerasbench.report.data import configuration, like, of_key
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import BarChart, Cell, Inline, Section, Strong, Table, Typed, Words, number
-from kerasbench.report.teller import Brief, Teller, Told
+from kerasbench.report.teller import Brief, ModeReport, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, listed, names, three_digits, times, took, whole_steps
 from kerasbench.results.run import MAX_ROUNDS, RunConfig
@@ -147,7 +147,7 @@ def _to_decide(race: Race) -> list[Inline]:
     if rounds == config.effort.max_rounds:
         return ["More rounds are not possible: try fewer settings (--try), or allow a larger difference (--within)."]
     effort = dataclasses.replace(config.effort, max_rounds=rounds, budget_s=None)
-    return ["To decide it: ", Typed(Tells().command(dataclasses.replace(config, effort=effort))), "."]
+    return ["To decide it: ", Typed(FastestReport().command(dataclasses.replace(config, effort=effort))), "."]
 
 
 def to_write(column: Column, race: Race) -> list[str]:
@@ -175,13 +175,13 @@ def _chart(race: Race, title: str) -> BarChart:
     called, seen = names(measured), charts.looks(sorted(measured, key=lambda column: column.order))
     drawn = []
     for column in measured:
-        place, contrast, is_first = Place(race.row, column), race.contrasts.get(column), column == race.leader
+        place, contrast, is_first = CaseInRow(race.row, column), race.contrasts.get(column), column == race.leader
         rounds, strong = race.rounds_of(column), is_first and race.is_over
         drawn.append(charts.bar(called[column], seen[column], place, race.metric, contrast, strong, rounds))
     return charts.bars(title, "Time relative to the fastest (shorter is better).", [(race.row.label, drawn)])
 
 
-class Tells(Teller):
+class FastestReport(ModeReport):
     name = MODE.name
     asked = FastestSettings
 

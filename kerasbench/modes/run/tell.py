@@ -15,7 +15,7 @@ from kerasbench.protocol.columns import Column
 from kerasbench.report import answer, command, contrasts, data, details, generation
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import Section
-from kerasbench.report.teller import Brief, Builder, Teller, Told
+from kerasbench.report.teller import Brief, Builder, ModeReport, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import names
 from kerasbench.results.run import RunConfig
@@ -36,7 +36,7 @@ FOLDED: dict[str, Builder] = {
 }
 
 
-class Tells(Teller):
+class RunReport(ModeReport):
     asked = RunSettings
 
     @property

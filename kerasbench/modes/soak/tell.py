@@ -14,7 +14,7 @@ from kerasbench.report import charts, data
 from kerasbench.report.document import Document, Trend
 from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import EMPTY, Cell, Line, LineChart, Panel, Section, Strong, Table, Words, number, texts
-from kerasbench.report.teller import Brief, Teller
+from kerasbench.report.teller import Brief, ModeReport
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import duration, listed, names, percent, seconds
 from kerasbench.results.run import RunConfig
@@ -111,7 +111,7 @@ def _thinned(points: Sequence[tuple[float, float]]) -> list[tuple[float, Estimat
     return [(statistics.fmean(at for at, _ in part), mean([value for _, value in part])) for part in parts]
 
 
-class Tells(Teller):
+class SoakReport(ModeReport):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:

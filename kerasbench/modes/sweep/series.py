@@ -67,7 +67,7 @@ Ratios = Sequence[tuple[float, LogEstimate]]  # by ascending size
 
 
 @dataclass(frozen=True)
-class Duel:
+class SeriesPair:
     """One series over another at each size, ascending, and where that changes."""
 
     over: Column
@@ -77,10 +77,10 @@ class Duel:
     crossings: "list[Crossing]"
 
 
-def duel_of(over: Column, under: Column, contrasts: dict[float, Contrast]) -> Duel:
+def duel_of(over: Column, under: Column, contrasts: dict[float, Contrast]) -> SeriesPair:
     signs = [sign(contrast.ratio, contrast.verdict) for contrast in contrasts.values()]
     ratios = [(size, contrast.ratio) for size, contrast in contrasts.items()]
-    return Duel(over, under, contrasts, signs, crossings(over, under, ratios, signs))
+    return SeriesPair(over, under, contrasts, signs, crossings(over, under, ratios, signs))
 
 
 @dataclass(frozen=True)
@@ -91,7 +91,7 @@ class SizeSeries:
     rest: str  # of its size: what is the same along the axis
     axis: Axis
     rows: dict[float, Row]  # by ascending size
-    duels: list[Duel] = field(default_factory=list)  # of one backend's CPU and GPU, and of two backends on one device
+    duels: list[SeriesPair] = field(default_factory=list)  # a backend's CPU and GPU; two backends on one device
 
     @property
     def label(self) -> str:

@@ -5,12 +5,12 @@ from collections.abc import Collection, Iterator
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
 from kerasbench.modes.sweep import MODE
-from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Duel, SizeSeries, swept
+from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, SeriesPair, SizeSeries, swept
 from kerasbench.protocol.columns import Axis
-from kerasbench.report import answer, charts, data
-from kerasbench.report.document import Document, Overtaking
+from kerasbench.report import answer, charts, data, document
+from kerasbench.report.document import Document
 from kerasbench.report.sections import Cell, Crossover, Line, LineChart, Panel, Section, Strong, Table, Words
-from kerasbench.report.teller import Brief, Teller
+from kerasbench.report.teller import Brief, ModeReport
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import Names, as_given, listed, names, percent, size_along, three_digits, timed_in
 from kerasbench.results.run import RunConfig
@@ -35,7 +35,7 @@ def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
     return [(series, _of_pair(series, pair, called)) for series in swept(findings) for pair in series.duels]
 
 
-def _of_pair(series: SizeSeries, duel: Duel, called: Names) -> str:
+def _of_pair(series: SizeSeries, duel: SeriesPair, called: Names) -> str:
     axis = series.axis
     if duel.crossings:
         return "; ".join(
@@ -113,7 +113,7 @@ def _chart(findings: Findings, title: str) -> LineChart | None:
     return LineChart(title, caption, panels)
 
 
-class Tells(Teller):
+class SweepReport(ModeReport):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
@@ -184,5 +184,5 @@ class Tells(Teller):
                 above, below = data.configuration(crossing.winner), data.configuration(crossing.loser)
                 low, high = crossing.interval or (None, None)
                 faster = {"faster_above": above, "faster_below": below}
-                told.crossovers.append(data.like(Overtaking, crossing, **place, **faster, low=low, high=high))
+                told.crossovers.append(data.like(document.Crossing, crossing, **place, **faster, low=low, high=high))
         return told

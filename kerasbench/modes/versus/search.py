@@ -7,7 +7,7 @@ from kerasbench.modes.versus import BISECT
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.protocol.columns import CaseKey
 from kerasbench.report.data import like, of_key
-from kerasbench.report.document import Document, OfCase, Search, Tried
+from kerasbench.report.document import Document, OfCase, ProbedVersion, Search
 from kerasbench.report.sections import EMPTY, Cell, Page, Section, Table
 from kerasbench.report.words import could_have_seen, times
 from kerasbench.text import count
@@ -72,7 +72,7 @@ def sentences(search: Bisection, versions: Sequence[str]) -> list[str]:
 def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | None) -> Document:
     is_found = bisection.outcome is SearchOutcome.FOUND
     tried = [
-        Tried(
+        ProbedVersion(
             version=versions[probe.index],
             takes_times_as_much=probe.ratio.value if probe.ratio else None,
             low=probe.ratio.low if probe.ratio else None,

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
-from kerasbench.analysis.contrasts import Contrast, Place
+from kerasbench.analysis.contrasts import CaseInRow, Contrast
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
@@ -14,7 +14,7 @@ from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, Vers
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts, command, contrasts
 from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
-from kerasbench.report.teller import Teller, Told
+from kerasbench.report.teller import ModeReport, Told
 from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, as_long, could_have_seen, listed, names, timed_in, times
 from kerasbench.results.run import MIN_ROUNDS, Run, RunConfig
@@ -125,7 +125,7 @@ def _notes(versus: Versus) -> Iterator[Words]:
         yield f"Undecided: {seen[0].lower()}{seen[1:]}"
 
 
-class Tells(Teller):
+class VersusReport(ModeReport):
     name = MODE.name
 
     def words(self, config: RunConfig) -> list[str]:
@@ -174,5 +174,5 @@ class Tells(Teller):
                 yield contrast, {"is_control": contrast.metric == UNTOUCHED}
                 if contrast.again is not None:
                     base = contrast.under
-                    again = Place(base.row, base.column.with_options(control=True))
+                    again = CaseInRow(base.row, base.column.with_options(control=True))
                     yield Contrast(again, base, contrast.metric, contrast.again), {"is_control": True}

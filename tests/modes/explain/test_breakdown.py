@@ -6,16 +6,16 @@ from kerasbench.analysis.estimates import mean_interval
 from kerasbench.analysis.findings import Findings
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained, share
-from kerasbench.modes.explain.tell import Tells, sentences
+from kerasbench.modes.explain.tell import ExplainReport, sentences
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice
 from kerasbench.results.merge import merge
-from kerasbench.results.run import Counted, Run, Trial
+from kerasbench.results.run import OperationCount, Run, Trial
 from tests import made
 from tests.made import known, with_parts
 from tests.records import rivals
 
-FLOPS = [Counted("dense", "default", 1e6)]  # for each sample of its batches of 32
+FLOPS = [OperationCount("dense", "default", 1e6)]  # for each sample of its batches of 32
 ROUNDS = (1, 2, 3)
 
 
@@ -89,8 +89,11 @@ def test_where_a_part_seems_longer_than_the_whole_its_share_is_not_told() -> Non
     record = made.record(
         *[made.trial(index, found=with_parts(arrays_ms=1.0, bare_ms=1.9)) for index in ROUNDS], rounds=3
     )
-    (section, *_), (line,) = Tells().sections(Findings.of(record), {}), Tells().sentences(Findings.of(record))
-    assert Tells().title(Findings.of(record)) == "dense: the parts of an epoch are undecided on PyTorch"
+    (section, *_), (line,) = (
+        ExplainReport().sections(Findings.of(record), {}),
+        ExplainReport().sentences(Findings.of(record)),
+    )
+    assert ExplainReport().title(Findings.of(record)) == "dense: the parts of an epoch are undecided on PyTorch"
     assert "undecided, because a part seems to take longer than the whole. Measure more --rounds." in line
     assert "%" not in line and section.chart is None
     texts = [cell.text for cell in known(section.table).rows[0]]
@@ -101,8 +104,8 @@ def test_shares_of_a_disturbed_trial_are_marked_in_the_table_and_told_nowhere_el
     busy = Signal("others", Severity.INVALID, "other programs used 1.2 CPU cores in 7 of 9 turns")
     trials = [made.trial(index, found=with_parts(), noise=(busy,) if index == 2 else ()) for index in ROUNDS]
     findings = Findings.of(made.record(*trials, rounds=3))
-    (section, *_), (line,) = Tells().sections(findings, {}), Tells().sentences(findings)
-    assert Tells().title(findings) == "dense: the parts of an epoch are undecided on PyTorch"
+    (section, *_), (line,) = ExplainReport().sections(findings, {}), ExplainReport().sentences(findings)
+    assert ExplainReport().title(findings) == "dense: the parts of an epoch are undecided on PyTorch"
     assert "undecided, because other programs used 1.2 CPU cores in 7 of 9 turns. Measure again" in line
     assert "%" not in line and section.chart is None
     shares = [cell.text for cell in known(section.table).rows[0] if "%" in cell.text]

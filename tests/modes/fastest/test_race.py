@@ -92,14 +92,14 @@ def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
     findings = Findings.of(dataclasses.replace(made.record(*trials), config=record.config))
     assert sentences(findings) == [tell.sentence(raced) for raced in tell.races(findings)]
     assert len(tell.races(findings)) == 2
-    title, told = tell.Tells().title(findings), sentences(findings)
+    title, told = tell.FastestReport().title(findings), sentences(findings)
     assert not any(line.rstrip(".") in title for line in told)  # each stands above its own table
-    first, second = tell.Tells().sections(findings, {})
+    first, second = tell.FastestReport().sections(findings, {})
     assert [plain(first.intro[0]), second.title] == told
 
 
 def section_of(record: Run) -> Section:
-    return next(iter(tell.Tells().sections(Findings.of(record), {})))
+    return next(iter(tell.FastestReport().sections(Findings.of(record), {})))
 
 
 def test_lines_to_paste_have_a_place_and_what_is_undecided_has_none_but_says_what_decides() -> None:
@@ -110,9 +110,9 @@ def test_lines_to_paste_have_a_place_and_what_is_undecided_has_none_but_says_wha
     ]
     section, findings = section_of(undecided), Findings.of(undecided)
     assert (list(section.code), list(section.intro)) == ([], [])
-    title = tell.Tells().title(findings)
+    title = tell.FastestReport().title(findings)
     assert title.startswith("dense: undecided which is fastest; JAX (steps_per_execution=8) leads so far")
-    (line,) = map(plain, tell.Tells().advice(findings))
+    (line,) = map(plain, tell.FastestReport().advice(findings))
     assert line.startswith(
         "Undecided: another candidate may be faster by more than 5 %. To decide it: kerasbench fastest "
     )
@@ -123,10 +123,10 @@ def test_what_other_programs_disturbed_is_not_sent_into_more_rounds() -> None:
     record = raced({JAX: 1.03, TENSORFLOW: 1.0})
     busy = dataclasses.replace(record, trials=[made.disturbed(trial) for trial in record.trials])
     findings = Findings.of(busy)
-    assert list(tell.Tells().advice(findings)) == []
+    assert list(tell.FastestReport().advice(findings)) == []
     slow = raced({JAX: 1.03, TENSORFLOW: 1.0, TORCH: 40.0})
     trials = [made.disturbed(trial) if trial.backend == "torch" else trial for trial in slow.trials]
-    assert list(tell.Tells().advice(Findings.of(dataclasses.replace(slow, trials=trials)))) == []
+    assert list(tell.FastestReport().advice(Findings.of(dataclasses.replace(slow, trials=trials)))) == []
     warned = [plain(line) for line in cautions(findings)[0]]
     assert sum("ther programs used the CPU" in line for line in warned) == 1  # which says what to do
 
@@ -209,10 +209,10 @@ def test_of_two_about_as_fast_the_simpler_is_chosen(error: float, is_over: bool,
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
     record = raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2)
-    ((_, kind, (winner, others)),) = tell.Tells().briefs(Findings.of(record))
+    ((_, kind, (winner, others)),) = tell.FastestReport().briefs(Findings.of(record))
     assert (kind, winner) == ("race", "JAX (steps_per_execution=8)")
     assert others.startswith("TensorFlow 4.")
-    ((_, _, level),) = tell.Tells().briefs(Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})))
+    ((_, _, level),) = tell.FastestReport().briefs(Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})))
     assert level == ["TensorFlow (undecided)", "–"]
 
 
@@ -222,9 +222,9 @@ def test_what_else_a_setting_changes_is_said() -> None:
 
 
 def test_who_is_neither_near_nor_the_best_of_a_backend_nor_keras_default_is_folded_away() -> None:
-    assert list(tell.Tells().details(Findings.of(RACED))) == []
+    assert list(tell.FastestReport().details(Findings.of(RACED))) == []
     even = JAX.with_options(steps_per_execution=32)
-    (many,) = tell.Tells().details(Findings.of(raced({FAST: 1.0, even: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
+    (many,) = tell.FastestReport().details(Findings.of(raced({FAST: 1.0, even: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
     assert [row[0].text for row in known(many.table).rows] == ["JAX (steps_per_execution=32)", "JAX"]
     assert many.folded
 

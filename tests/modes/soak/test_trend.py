@@ -9,7 +9,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
-from kerasbench.modes.soak.tell import Tells, in_bytes
+from kerasbench.modes.soak.tell import SoakReport, in_bytes
 from kerasbench.modes.soak.trend import Soak, soaks, trend
 from kerasbench.pages import files as pages
 from kerasbench.protocol.columns import Device
@@ -30,7 +30,7 @@ def only(record: Run) -> Soak:
 
 
 def sentence(record: Run) -> str:
-    (line,) = Tells().sentences(Findings.of(record))
+    (line,) = SoakReport().sentences(Findings.of(record))
     return line
 
 
@@ -104,11 +104,11 @@ def test_nothing_is_judged_of_a_soak_of_seconds(rng: random.Random) -> None:
     soak, findings = only(record), Findings.of(record)
     assert (soak.memory_bytes_per_unit, soak.slower_share) == (None, None)
     assert not soak.memory_grows and not soak.becomes_slower
-    assert Tells().title(findings) == "dense: 13 s is too short to say whether memory grows or steps become slower"
+    assert SoakReport().title(findings) == "dense: 13 s is too short to say whether memory grows or steps become slower"
     assert "too short to say whether memory grows" in sentence(record)
-    (advice,) = Tells().advice(findings)
+    (advice,) = SoakReport().advice(findings)
     assert "Below 1 minute no trend is judged" in plain(advice)
-    assert [*Tells().advice(Findings.of(soaked(0, 0, rng)))] == []
+    assert [*SoakReport().advice(Findings.of(soaked(0, 0, rng)))] == []
 
 
 def test_a_column_that_did_too_little_is_named_beside_one_that_grows(rng: random.Random) -> None:
@@ -118,8 +118,8 @@ def test_a_column_that_did_too_little_is_named_beside_one_that_grows(rng: random
     slow = made.with_samples(few, train=Samples.of(slices))
     record.trials += [dataclasses.replace(trial, backend="jax", block=2, measurement=slow) for trial in record.trials]
     findings = Findings.of(record)
-    assert "memory grows on PyTorch (too short to say on JAX)" in Tells().title(findings)
-    assert [plain(line) for line in Tells().advice(findings)] == [
+    assert "memory grows on PyTorch (too short to say on JAX)" in SoakReport().title(findings)
+    assert [plain(line) for line in SoakReport().advice(findings)] == [
         "Too short on JAX. Too few steps or builds for a trend: give it more --minutes."
     ]
 

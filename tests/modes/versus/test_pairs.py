@@ -14,7 +14,7 @@ from kerasbench.host.noise import WarningKind
 from kerasbench.modes.versus import pairs
 from kerasbench.modes.versus.bisect import case_of
 from kerasbench.modes.versus.pairs import MEMORY, Versus, require_decided
-from kerasbench.modes.versus.tell import Tells, undecided
+from kerasbench.modes.versus.tell import VersusReport, undecided
 from kerasbench.pages.series import history
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Phase
@@ -53,7 +53,7 @@ def test_each_backend_s_head_is_held_against_its_own_base_of_the_same_options() 
 def test_what_one_process_of_each_version_measured_is_not_to_be_published(rounds: int, is_told: bool) -> None:
     trials = [trial for trial in versions(SLOWER) if trial.round <= rounds]
     findings = Findings.of(dataclasses.replace(of_versions(*trials), rounds_completed=rounds))
-    lines = [plain(line) for line in Tells().advice(findings)]
+    lines = [plain(line) for line in VersusReport().advice(findings)]
     assert any(line.startswith("Do not publish these numbers.") for line in lines) is is_told
 
 
