@@ -317,7 +317,7 @@ def test_it_writes_into_the_clone_that_is_named_whatever_a_hook_has_in_its_envir
 def divided(data: str) -> str:
     """Return a run whose slices each used more processor time than its two logical CPUs have in them."""
     content = json.loads(data)
-    slices = content["trials"][0]["measurement"]["training"]["slices"]
+    slices = content["trials"][0]["measurement"]["samples"]["train"]
     slices["cpu_ns"] = [3 * ns + 10**9 for ns in slices["ns"]]
     return json.dumps(content, separators=(",", ":")) + "\n"
 

@@ -94,19 +94,24 @@ def _at(size: Size | None, workload: WorkloadDescription) -> WorkloadDescription
 
 def _without_open_round(record: Run) -> Run:
     """Leave out what a round that was not completed has measured, unless there is no other."""
+
+    def row_of(trial: Trial) -> tuple[object, ...]:
+        pair = trial.column.paired if record.origin(trial.group).config.paired else None
+        return trial.scenario, trial.workload, trial.options.size, pair
+
     rows: dict[tuple[object, ...], list[Trial]] = {}
     for trial in record.trials:
-        pair = trial.column.paired if record.origin(trial.group).config.paired else None
-        rows.setdefault((trial.scenario, trial.workload, trial.options.size, pair), []).append(trial)
-    counting: set[int] = set()
-    for trials in rows.values():
-        known = record.origin(trials[0].group).rounds
-        completed = completed_rounds({trial.case for trial in trials}, trials, known)  # of columns in turns, by row
-        for trial in trials:
-            rounds = completed if trial.block and not trial.agenda.in_full else known
-            if not rounds or trial.failure is not None or trial.round <= rounds:
-                counting.add(id(trial))
-    return replace(record, trials=[trial for trial in record.trials if id(trial) in counting])
+        rows.setdefault(row_of(trial), []).append(trial)
+    known = {row: record.origin(trials[0].group).rounds for row, trials in rows.items()}
+    completed = {  # of columns in turns
+        row: completed_rounds({trial.case for trial in trials}, trials, known[row]) for row, trials in rows.items()
+    }
+
+    def counts(trial: Trial) -> bool:
+        rounds = (completed if trial.block and not trial.agenda.in_full else known)[row_of(trial)]
+        return not rounds or trial.failure is not None or trial.round <= rounds
+
+    return replace(record, trials=list(filter(counts, record.trials)))
 
 
 def _cases(

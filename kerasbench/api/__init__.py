@@ -16,7 +16,7 @@ from kerasbench.api.results import BisectResult, Comparison, Machines, Results
 from kerasbench.errors import ResultsError, UsageError, unknown
 from kerasbench.modes import known
 from kerasbench.modes.command import command as command_of
-from kerasbench.modes.command import options_of, settings
+from kerasbench.modes.command import options_of, settings_of
 from kerasbench.modes.explain.breakdown import StepBreakdown, explained
 from kerasbench.modes.fastest.race import Race
 from kerasbench.modes.fastest.tell import races
@@ -182,8 +182,8 @@ def bisect(
 
     ends = [str(version) for version in ([versions] if isinstance(versions, str | Path) else versions)]
     names = live.named(scenarios)
-    asked = settings("bisect", BisectSettings, options, scenarios=names, backends=backends, devices=devices)
-    listed = plan.candidates(ends, asked)
+    settings = settings_of("bisect", BisectSettings, options, scenarios=names, backends=backends, devices=devices)
+    listed = plan.candidates(ends, settings)
     return BisectResult(plan.search(listed, compare, say), listed)
 
 
@@ -287,34 +287,34 @@ def _settings(
     if live.is_model(scenarios) and not declared.takes_model:
         remedy = "save it, model.save('mine.keras'), and name the file here"
         raise UsageError(f"only run() and fastest() take a model object: {remedy}")
-    asked = settings(command, declared.settings, options, **arguments)
-    with live.with_live_model(asked, scenarios, rows if declared.takes_model else asked.data) as whole:
+    settings = settings_of(command, declared.settings, options, **arguments)
+    with live.with_live_model(settings, scenarios, rows if declared.takes_model else settings.data) as whole:
         yield whole
 
 
-def measure(command: str, asked: Settings) -> Results:
+def measure(command: str, settings: Settings) -> Results:
     """Measure what is asked for, and return it, also where its files could not be saved (``files.unsaved``)."""
     from kerasbench.pages.files import save_report  # late: to read results needs nothing that measures
     from kerasbench.report.progress import ConsoleProgress, to_stderr
     from kerasbench.runs.run import measured
 
-    _require_possible(command, asked)
+    _require_possible(command, settings)
     progress = ConsoleProgress(to_stderr(), known.sentences)
-    config, chosen = known.configured(command, asked, progress)
-    with measured(config, Path(asked.results), chosen, known.planner, progress, asked.wait) as finished:
+    config, chosen = known.configured(command, settings, progress)
+    with measured(config, Path(settings.results), chosen, known.planner, progress, settings.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
     return Results.of(finished.record, files, chosen.to_name_again())
 
 
-def measure_on_machines(command: str, asked: Settings) -> Machines:
+def measure_on_machines(command: str, settings: Settings) -> Machines:
     from kerasbench import machines
     from kerasbench.host.awake import kept_awake
     from kerasbench.pages.files import save_report
     from kerasbench.report.progress import MachinesProgress, to_stderr
 
-    _require_possible(command, asked)
+    _require_possible(command, settings)
     with kept_awake(), MachinesProgress(to_stderr()) as progress:
-        remotes = machines.ask(command, asked, progress)
+        remotes = machines.ask(command, settings, progress)
     failed = {remote.host: remote.cause for remote in remotes if remote.cause}
     stores = {remote.host: remote.store for remote in remotes if remote.store is not None}
     briefs = []
@@ -326,17 +326,17 @@ def measure_on_machines(command: str, asked: Settings) -> Machines:
     unfinished = [remote for remote in remotes if remote.unfinished]
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
     files = {host: kept.data for host, kept in stores.items()}
-    return Machines(asked, files, failed, [remote.host for remote in unfinished], interpreters, briefs)
+    return Machines(settings, files, failed, [remote.host for remote in unfinished], interpreters, briefs)
 
 
-def _require_possible(command: str, asked: Settings) -> None:
+def _require_possible(command: str, settings: Settings) -> None:
     from kerasbench.processes.group import MARK  # late: to read results needs nothing that measures
 
     if MARK in os.environ:
         raise UsageError("a script or scenario that is being measured calls kerasbench itself: leave that call out")
-    if "scenarios" not in asked.takes and not asked.scenarios:  # for others that means a whole suite
+    if "scenarios" not in settings.takes and not settings.scenarios:  # for others that means a whole suite
         raise UsageError(f"{command} needs a scenario: a name or a file")
-    if asked.insecure and not asked.cluster:
+    if settings.insecure and not settings.cluster:
         raise UsageError("--insecure is for --cluster")
 
 

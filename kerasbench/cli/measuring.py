@@ -41,33 +41,33 @@ def _measure(
 ) -> int:
     from kerasbench import api
     from kerasbench.modes.command import command as declared
-    from kerasbench.modes.command import settings
+    from kerasbench.modes.command import settings_of
 
     if scenario:  # beside the option
         given["scenarios"] = [*given["scenarios"], *scenario]
-    asked = settings(command, declared(command).settings, {}, **given)
-    require_one(as_json, asked)
+    settings = settings_of(command, declared(command).settings, {}, **given)
+    require_one(as_json, settings)
     if events:
         from kerasbench.machines import lines
 
-        if asked.hosts or asked.cluster:
+        if settings.hosts or settings.cluster:
             raise UsageError("--events is of one machine: leave out --hosts and --cluster")
-        return lines.run_as_lines(partial(lines.measure, command, asked))
+        return lines.run_as_lines(partial(lines.measure, command, settings))
     runs: Iterable[Results]
-    if asked.hosts or asked.cluster:
-        machines = api.measure_on_machines(command, asked)
+    if settings.hosts or settings.cluster:
+        machines = api.measure_on_machines(command, settings)
         show(machines, as_json)
         runs, code = map(machines.__getitem__, machines.data), finish_machines(machines)
         least = EXIT_FAILED if machines.failed else EXIT_OK
     else:
-        results = api.measure(command, asked)
+        results = api.measure(command, settings)
         show(results, as_json)
         runs, code, least = [results], finish(results), EXIT_OK
     return max(least, gated(runs)) if fail_on and code in (EXIT_OK, EXIT_FAILED) else code
 
 
-def require_one(as_json: bool, asked: "Settings") -> None:
-    if as_json and (asked.hosts or asked.cluster):
+def require_one(as_json: bool, settings: "Settings") -> None:
+    if as_json and (settings.hosts or settings.cluster):
         raise UsageError("--json works for one machine: leave it out, and read the result files, which are JSON")
 
 
@@ -110,16 +110,18 @@ def finish_machines(machines: "Machines") -> int:
     for name, file in machines.data.items():
         print(f"{name}: {file}", file=sys.stderr)
     if machines.interrupted:
-        asked = machines.settings
+        settings = machines.settings
         options = [f"--hosts={','.join(machines.interrupted)}"]
-        if asked.cluster:
-            options = [f"--cluster={asked.cluster}", *(["--insecure"] if asked.insecure else [])]
+        if settings.cluster:
+            options = [f"--cluster={settings.cluster}", *(["--insecure"] if settings.insecure else [])]
         hosts = ("", *machines.interrupted)  # empty: all of them
-        named = [python for python in asked.python if python.partition("=")[0].rpartition(":")[0] in hosts]
+        named = [python for python in settings.python if python.partition("=")[0].rpartition(":")[0] in hosts]
         options += [f"--python={python}" for python in dict.fromkeys([*named, *machines.interpreters])]
         # By what was asked here: a machine's record says of itself what it likes.
-        config = ModelConfig(custom=asked.custom, trust=asked.trust)
-        _say_how_to_go_on(Path(asked.results), to_name_again(asked.scenarios, config, options_of(asked)), *options)
+        config = ModelConfig(custom=settings.custom, trust=settings.trust)
+        _say_how_to_go_on(
+            Path(settings.results), to_name_again(settings.scenarios, config, options_of(settings)), *options
+        )
     if machines.failed and {*machines.failed.values()} == {INTERRUPTED}:
         return EXIT_INTERRUPTED
     failures = any(brief.summary.failures for brief in machines.briefs)

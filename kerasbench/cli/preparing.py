@@ -54,27 +54,27 @@ class DoctorSettings(EnvironmentSettings):
 @command(DOCTOR, EVENTS, as_json("Print JSON, with all details."), kind=DoctorSettings)
 def doctor(events: bool, as_json: bool, **given: Any) -> int:
     """Check every backend: which devices it finds, what is wrong, and the command that fixes it."""
-    from kerasbench.modes.command import settings
+    from kerasbench.modes.command import settings_of
 
-    asked = settings(DOCTOR, DoctorSettings, {}, **given)
-    require_one(as_json, asked)
+    settings = settings_of(DOCTOR, DoctorSettings, {}, **given)
+    require_one(as_json, settings)
     if events:
         from kerasbench.machines import lines
 
-        return lines.run_as_lines(lambda _: lines.End(_diagnose(asked, False, partial(print, file=sys.stderr))))
-    if not (asked.hosts or asked.cluster):
-        return _diagnose(asked, as_json, print_document)
+        return lines.run_as_lines(lambda _: lines.End(_diagnose(settings, False, partial(print, file=sys.stderr))))
+    if not (settings.hosts or settings.cluster):
+        return _diagnose(settings, as_json, print_document)
     from kerasbench import machines
     from kerasbench.report.progress import MachinesProgress, to_stderr
 
     with MachinesProgress(to_stderr()) as progress:
-        remotes = machines.ask(DOCTOR, asked, progress)
+        remotes = machines.ask(DOCTOR, settings, progress)
     print("\n\n".join("\n".join([remote.host, *(f"    {line}" for line in remote.report)]) for remote in remotes))
     is_fit = all(remote.end and remote.end.code == EXIT_OK and not remote.cause for remote in remotes)
     return EXIT_OK if is_fit else EXIT_FAILED
 
 
-def _diagnose(asked: Settings, as_json: bool, show: Callable[[str], None]) -> int:
+def _diagnose(settings: Settings, as_json: bool, show: Callable[[str], None]) -> int:
     from kerasbench import backends, events, runtimes
     from kerasbench.contributing import missing
     from kerasbench.environments import interpreters
@@ -83,8 +83,8 @@ def _diagnose(asked: Settings, as_json: bool, show: Callable[[str], None]) -> in
     from kerasbench.plan import parse
     from kerasbench.report.progress import ConsoleProgress, to_stderr
 
-    names = parse.backend_names(asked.backends) or backends.names()
-    chosen = interpreters.find(asked.python, [*backends.names(), *runtimes.bare()])
+    names = parse.backend_names(settings.backends) or backends.names()
+    chosen = interpreters.find(settings.python, [*backends.names(), *runtimes.bare()])
     labelled = [env for env, source in chosen.sources.items() if env.label and source == interpreters.OPTION]
     if labelled:
         raise UsageError(f"doctor checks interpreters without a label: leave out {', '.join(map(str, labelled))}")

@@ -254,7 +254,7 @@ class _Cleaner:
             environments=[str(Environment(named.backend, self.labels.get(named.label, ""))) for named in environments],
             model_config=NOTHING if self.aliases else config.model_config,
             suite=config.suite if config.suite in catalog.suites() else catalog.DEFAULT_SUITE,
-            own=self.asked(config),
+            own=self.mode_settings(config),
         )
 
     def public_labels(self, config: RunConfig) -> Iterator[str]:
@@ -262,8 +262,8 @@ class _Cleaner:
             yield described.name
             yield from (f"{described.name}/{workload.name}" for workload in described.workloads)
 
-    def asked(self, config: RunConfig) -> dict[str, Any]:
-        """Return what the run's mode alone was asked, as its type has it: a text is a label, or a word of options."""
+    def mode_settings(self, config: RunConfig) -> dict[str, Any]:
+        """Return the settings of the run's mode alone, by its type: a text is a label, or a word of options."""
         mode = next(mode for mode in known.MODES if mode.name == config.mode)
         if not is_dataclass(mode.own):
             return {}
@@ -271,13 +271,13 @@ class _Cleaner:
         for kind in get_type_hints(mode.own).values():
             words.update(get_args(kind))  # of a Literal
         renamed = {word: word for word in words} | self.labels
-        asked: dict[str, Any] = msgspec.to_builtins(mode.settings_of(config))
-        for name, value in asked.items():
+        own: dict[str, Any] = msgspec.to_builtins(mode.settings_of(config))
+        for name, value in own.items():
             if isinstance(value, list):
-                asked[name] = [renamed[text] for text in value if text in renamed]
+                own[name] = [renamed[text] for text in value if text in renamed]
             elif isinstance(value, str):
-                asked[name] = renamed.get(value, "")
-        return asked
+                own[name] = renamed.get(value, "")
+        return own
 
     def scenario(self, facts: ScenarioFacts) -> ScenarioFacts:
         described = facts.description

@@ -88,24 +88,24 @@ def packed(settings: Settings) -> RemoteBundle:
     return RemoteBundle(archive.getvalue(), names, kept)
 
 
-def shell_words(asked: Settings, bundle: RemoteBundle) -> list[str]:
+def shell_words(settings: Settings, bundle: RemoteBundle) -> list[str]:
     """Return settings as words of a shell there, in whose variable F is the folder."""
 
     def there(value: object) -> str:
         name = _renamed(str(value), bundle.names)
         return f'"$F"/{shlex.quote(name)}' if name != str(value) else shlex.quote(name)
 
-    offered = options_of(type(asked))
+    offered = options_of(type(settings))
     shell = ['--results="$F"/results'] if "results" in offered else []
     for name, option in offered.items():
-        said = value(asked, name, option)
+        said = value(settings, name, option)
         if option.many:
             shell += [f"{option.flag}={there(part)}" for part in said]
         elif name != "results" and said != option.default:
             shell.append(option.flag if said is True else f"{option.flag}={there(said)}")
-    if asked.rows:
-        shell += [f"--rows={there(asked.rows)}", f"--samples={asked.samples}"]
-    arguments = list(map(shlex.quote, asked.arguments))
-    arguments += [] if "scenarios" in offered else map(there, asked.scenarios)
-    own = list(map(shlex.quote, asked.script_arguments))
+    if settings.rows:
+        shell += [f"--rows={there(settings.rows)}", f"--samples={settings.samples}"]
+    arguments = list(map(shlex.quote, settings.arguments))
+    arguments += [] if "scenarios" in offered else map(there, settings.scenarios)
+    own = list(map(shlex.quote, settings.script_arguments))
     return [*shell, *arguments, *(["--", *own] if own else [])]

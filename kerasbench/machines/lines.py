@@ -103,18 +103,18 @@ def _end_with_input() -> None:
     signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGTERM)
 
 
-def measure(command: str, asked: Settings, lines: Lines) -> End:
+def measure(command: str, settings: Settings, lines: Lines) -> End:
     """Measure as on a command line, without a page; raise KerasbenchError where nothing can be measured."""
-    folder = Path(asked.results)
-    for file, run in records(folder, newest_first=True) if asked.resume and any(folder.glob("*.json")) else ():
+    folder = Path(settings.results)
+    for file, run in records(folder, newest_first=True) if settings.resume and any(folder.glob("*.json")) else ():
         if run.stopped_because != SUPERSEDED:
-            if run.unfinished or (asked.budget is not None and run.out_of_time):
+            if run.unfinished or (settings.budget is not None and run.out_of_time):
                 break
             # Whoever asked for it was gone before it was fetched.
             return End(EXIT_OK, "", file.stem, msgspec.Raw(as_line(run).strip()))
     progress = ConsoleProgress(Console(file=lines, width=SHOWN, highlight=False), known.sentences)
-    config, chosen = known.configured(command, asked, progress)
+    config, chosen = known.configured(command, settings, progress)
     lines.send(RemoteMessage(interpreters=chosen.to_name_again()))
-    with measured(config, folder, chosen, known.planner, progress, asked.wait) as finished:
+    with measured(config, folder, chosen, known.planner, progress, settings.wait) as finished:
         code = EXIT_USAGE if finished.unsaved else EXIT_OK
         return End(code, finished.unsaved, finished.store.data.stem, msgspec.Raw(as_line(finished.record).strip()))

@@ -55,13 +55,13 @@ def _declared(kind: type[Settings]) -> dict[str, OptionSpec]:
     return {field.name: replace(field.metadata["option"], kind=field.type) for field in declared}
 
 
-def value(asked: Settings, name: str, option: OptionSpec) -> Any:
+def value(settings: Settings, name: str, option: OptionSpec) -> Any:
     if name not in OF_VARIANTS:
-        return getattr(asked, name)
-    return asked.choices.get(name, []) if option.many else name in asked.choices
+        return getattr(settings, name)
+    return settings.choices.get(name, []) if option.many else name in settings.choices
 
 
-def settings(command: str, kind: type[S], given: Mapping[str, object], **arguments: object) -> S:
+def settings_of(command: str, kind: type[S], given: Mapping[str, object], **arguments: object) -> S:
     """Return what a shell or Python said; ``arguments`` are no options of this command, as both sides of ``versus``.
 
     Raise TypeError if the command has no such option, and UsageError if a value is empty, or of another type.

@@ -42,15 +42,17 @@ def plan_module(mode: str) -> ModuleType:
     return import_module(f"{modes.__name__}.{mode}.plan")
 
 
-def configured(command: str, asked: Settings, on_event: "OnEvent") -> "tuple[RunConfig | ResumeConfig, Interpreters]":
+def configured(
+    command: str, settings: Settings, on_event: "OnEvent"
+) -> "tuple[RunConfig | ResumeConfig, Interpreters]":
     """Raise KerasbenchError for what cannot be measured."""
     from kerasbench import backends, runtimes
     from kerasbench.environments.interpreters import find
 
-    config, chosen = config_of(command, asked), find(asked.python, [*backends.names(), *runtimes.bare()])
+    config, chosen = config_of(command, settings), find(settings.python, [*backends.names(), *runtimes.bare()])
     if isinstance(config, ResumeConfig):
         return config, chosen
-    return planner(config).with_interpreters(asked, chosen, on_event)
+    return planner(config).with_interpreters(settings, chosen, on_event)
 
 
 def mode_report(mode: str) -> ModeReport:

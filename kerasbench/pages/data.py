@@ -86,7 +86,8 @@ def _warnings(findings: Findings) -> Iterator[document.UsageWarning]:
         by_name = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
         for name, had in by_name.items():
             worst = max((signal for _, signal in had), key=lambda signal: signal.invalidates)
-            detail = f"{worst.reason}; in {len({id(trial) for trial, _ in had})} of {count(len(trials), 'trial')}"
+            disturbed = {(trial.case, trial.round, trial.block) for trial, _ in had}
+            detail = f"{worst.reason}; in {len(disturbed)} of {count(len(trials), 'trial')}"
             yield _warned(name, row, dict.fromkeys(trial.column for trial, _ in had), detail)
 
 

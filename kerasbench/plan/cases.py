@@ -223,14 +223,14 @@ def of_each_model(devices: Sequence[Device]) -> list[Device]:
 
 def untrained(scenarios: Sequence[Selected]) -> list[Selected]:
     """Return the scenarios as if none of their models were trained: calls are all that is measured of them."""
-    entries: dict[int, Entry] = {}
+    entries: dict[str, Entry] = {}
     for selected in scenarios:
         description = selected.entry.description
         workloads = [replace(workload, predicts_only=True) for workload in description.workloads]
         predicting = replace(selected.entry, description=replace(description, workloads=workloads))
-        entries.setdefault(id(selected.entry), predicting)  # one for all of its workloads
+        entries.setdefault(selected.entry.name, predicting)  # one for all of its workloads
     return [
-        replace(selected, entry=entries[id(selected.entry)], workload=replace(selected.workload, predicts_only=True))
+        replace(selected, entry=entries[selected.entry.name], workload=replace(selected.workload, predicts_only=True))
         for selected in scenarios
     ]
 

@@ -23,24 +23,24 @@ from kerasbench.variants.variant import Variant
 SESSIONS = ASSUMED[Family.BACKENDS].between_sessions
 
 
-def configured(asked: Settings, kind: TrialKind, options: list[Options]) -> RunConfig:
-    if asked.suite and asked.scenarios:
+def configured(settings: Settings, kind: TrialKind, options: list[Options]) -> RunConfig:
+    if settings.suite and settings.scenarios:
         why = "--scenario finds a scenario of any suite by its name"
         raise UsageError(f"--suite and --scenario exclude each other: {why}")
     config = RunConfig(
-        scenarios=asked.scenarios,
-        suite=asked.suite or RunConfig().suite,
-        backends=asked.backends,
-        devices=asked.devices,
+        scenarios=settings.scenarios,
+        suite=settings.suite or RunConfig().suite,
+        backends=settings.backends,
+        devices=settings.devices,
         options=options,
-        effort=effort_of(asked, kind),
-        seed=asked.seed,
-        data=parse.known("kind of data", asked.data, get_args(DataKind)),
-        timeout_s=parse.duration_s(asked.timeout, "--timeout"),
-        memory_limit_bytes=parse.size_bytes(asked.memory_limit),
-        keep_env=variables.kept(asked.keep_env),
-        control=asked.control or asked.rigorous,
-        model_config=_model_config(asked),
+        effort=effort_of(settings, kind),
+        seed=settings.seed,
+        data=parse.known("kind of data", settings.data, get_args(DataKind)),
+        timeout_s=parse.duration_s(settings.timeout, "--timeout"),
+        memory_limit_bytes=parse.size_bytes(settings.memory_limit),
+        keep_env=variables.kept(settings.keep_env),
+        control=settings.control or settings.rigorous,
+        model_config=_model_config(settings),
     )
     return validated(config)
 
@@ -56,26 +56,26 @@ def validated(config: RunConfig) -> RunConfig:
     return replace(config, backends=parse.backend_names(config.backends), devices=parse.device_labels(config.devices))
 
 
-def effort_of(asked: Settings, kind: TrialKind = "steady") -> Effort:
-    count, agenda = asked.rounds, AGENDAS[kind]
-    if (asked.interval is not None) + asked.quick + (count is not None) + asked.rigorous > 1:
+def effort_of(settings: Settings, kind: TrialKind = "steady") -> Effort:
+    count, agenda = settings.rounds, AGENDAS[kind]
+    if (settings.interval is not None) + settings.quick + (count is not None) + settings.rigorous > 1:
         raise UsageError("--interval, --quick, --rounds and --rigorous exclude each other: give one of them")
     if count is not None and count < 1:
         raise UsageError(f"--rounds takes a whole number from 1 on, not {count}")
-    if asked.interval is not None and agenda.in_full:
+    if settings.interval is not None and agenda.in_full:
         raise UsageError("--protocol published has one round, so it has no --interval to wait for: leave it out")
-    if asked.quick and agenda.in_full:
+    if settings.quick and agenda.in_full:
         raise UsageError("--protocol published runs every epoch: it cannot be --quick; choose fewer with --scenario")
-    effort = saved.PUBLISHED if agenda.in_full else saved.QUICK if asked.quick else saved.DEFAULT
+    effort = saved.PUBLISHED if agenda.in_full else saved.QUICK if settings.quick else saved.DEFAULT
     if agenda.sized:
         effort = replace(effort, plan=saved.SWEEP)
     if not agenda.trains:
         effort = replace(effort, plan=effort.plan.of_kind(kind))
-    if asked.interval is not None:
-        effort = replace(effort, aim=_aim(asked.interval))
-    if asked.rigorous or count is not None:
+    if settings.interval is not None:
+        effort = replace(effort, aim=_aim(settings.interval))
+    if settings.rigorous or count is not None:
         effort = saved.exactly(saved.RIGOROUS_ROUNDS if count is None else count, effort.plan)
-    return replace(effort, budget_s=parse.duration_s(asked.budget, "--budget"))
+    return replace(effort, budget_s=parse.duration_s(settings.budget, "--budget"))
 
 
 def _aim(given: str | float) -> float:
@@ -86,36 +86,36 @@ def _aim(given: str | float) -> float:
     return aim
 
 
-def _model_config(asked: Settings) -> ModelConfig:
-    batch, custom = asked.batch_size, Path(asked.custom)
+def _model_config(settings: Settings) -> ModelConfig:
+    batch, custom = settings.batch_size, Path(settings.custom)
     if batch is not None and not 1 <= batch <= parse.MAX_BATCH:
         raise UsageError(f"--batch-size takes a whole number from 1 to {parse.MAX_BATCH:,}, not {batch}")
-    if asked.custom and (custom.suffix != ".py" or not custom.is_file()):
-        raise UsageError(f"--custom takes a Python file with the model's own layers, not {asked.custom!r}")
-    if asked.fit < 1:
-        raise UsageError(f"--fit takes the number of a call of fit(), from 1 on, not {asked.fit}")
-    script = ScriptConfig(list(asked.script_arguments), asked.fit, asked.callbacks)
+    if settings.custom and (custom.suffix != ".py" or not custom.is_file()):
+        raise UsageError(f"--custom takes a Python file with the model's own layers, not {settings.custom!r}")
+    if settings.fit < 1:
+        raise UsageError(f"--fit takes the number of a call of fit(), from 1 on, not {settings.fit}")
+    script = ScriptConfig(list(settings.script_arguments), settings.fit, settings.callbacks)
     return ModelConfig(
-        inputs=parse.inputs(asked.inputs),
+        inputs=parse.inputs(settings.inputs),
         batch=batch,
-        custom=asked.custom,
-        trust=asked.trust,
-        rows=asked.rows,
-        samples=asked.samples,
+        custom=settings.custom,
+        trust=settings.trust,
+        rows=settings.rows,
+        samples=settings.samples,
         script=None if script == ScriptConfig() else script,
     )
 
 
-def options_of(asked: Settings) -> list[Options]:
+def options_of(settings: Settings) -> list[Options]:
     """Cross what was chosen; a variant that is added stands beside all of these once more."""
     plain = [DEFAULT]
     for variant in variants.ALL:
-        if not variant.added and (words := asked.choices.get(variant.name)):
+        if not variant.added and (words := settings.choices.get(variant.name)):
             plain = [options.but(**{variant.name: value}) for options in plain for value in _values(variant, words)]
     added = [
         options.but(**{variant.name: True}, **dict.fromkeys(variant.drops))
         for variant in variants.ALL
-        if variant.added and variant.name in asked.choices
+        if variant.added and variant.name in settings.choices
         for options in plain
     ]
     return list(dict.fromkeys([*plain, *added]))

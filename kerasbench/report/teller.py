@@ -22,7 +22,7 @@ Brief = tuple[Row, str, Sequence[str]]
 
 class ModeReport:
     name = ""  # by which README and docs quote its answer
-    asked: ClassVar[type[Settings]] = Settings  # what its command takes
+    settings_type: ClassVar[type[Settings]] = Settings  # what its command takes
 
     @property
     def quoted(self) -> Mapping[str, Builder]:
@@ -39,7 +39,9 @@ class ModeReport:
     def command(self, config: RunConfig) -> str:
         """Return what makes such a run: a command, or of a model object the call."""
         typed = command.command(config, self.words(config), [*self.rounds(config)])
-        return command.call(typed, config, self.asked) if any(map(live.is_of_model, config.scenarios)) else typed
+        return (
+            command.call(typed, config, self.settings_type) if any(map(live.is_of_model, config.scenarios)) else typed
+        )
 
     def title(self, findings: Findings) -> str:
         """Return the finding in one line; empty where it has none."""

@@ -22,7 +22,7 @@ SESSION_ENDS_S = 3_600.0  # after so long the machine may be another: what else 
 
 def new_record(planned: Plan, state: MachineState) -> Run:
     cases = [*planned.cases, *(case for case, _ in planned.absent)]
-    entries = {id(case.selected.entry): case.selected.entry for case in cases}.values()
+    entries = {case.selected.entry.name: case.selected.entry for case in cases}.values()
     scenarios = [ScenarioFacts(entry.file_hash, entry.description, entry.baselines, entry.suite) for entry in entries]
     return Run(
         config=planned.config,

@@ -10,7 +10,7 @@ from kerasbench.cli.preparing import DoctorSettings, EnvironmentSettings
 from kerasbench.errors import UsageError
 from kerasbench.modes import COMMANDS
 from kerasbench.modes.command import command as declared
-from kerasbench.modes.command import settings
+from kerasbench.modes.command import settings_of
 from kerasbench.modes.run import RunSettings
 from kerasbench.plan.parse import words
 
@@ -33,19 +33,22 @@ def test_lists_are_repeated_or_separated_by_commas_but_a_path_with_a_comma_is_on
 def test_an_empty_word_is_no_choice_of_all() -> None:
     for given in ("", ["", " "], ","):
         with pytest.raises(UsageError, match="--scenario is empty"):
-            settings("run", RunSettings, {"scenarios": given})
+            settings_of("run", RunSettings, {"scenarios": given})
     with pytest.raises(UsageError, match="--budget is empty"):
-        settings("run", RunSettings, {"budget": ""})
-    assert settings("run", RunSettings, {"scenarios": [], "backends": ()}) == RunSettings()
+        settings_of("run", RunSettings, {"budget": ""})
+    assert settings_of("run", RunSettings, {"scenarios": [], "backends": ()}) == RunSettings()
 
 
 def test_what_python_gives_is_of_the_type_of_its_option() -> None:
     whole, real = np.int64(3), np.float32(2.5)
     given = {"rounds": whole, "budget": real, "backends": {"jax": 1}.keys(), "threads": np.array([1, 2])}
-    meant = settings("run", RunSettings, given)
+    meant = settings_of("run", RunSettings, given)
     assert (meant.rounds, meant.budget, meant.backends, meant.choices) == (3, 2.5, ["jax"], {"threads": ["1", "2"]})
     assert type(meant.rounds) is int
-    assert settings("run", RunSettings, {"backends": (name for name in ("jax", "torch"))}).backends == ["jax", "torch"]
+    assert settings_of("run", RunSettings, {"backends": (name for name in ("jax", "torch"))}).backends == [
+        "jax",
+        "torch",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -61,4 +64,4 @@ def test_what_python_gives_is_of_the_type_of_its_option() -> None:
 )
 def test_what_is_of_another_type_is_refused_in_words(command: str, given: dict[str, Any], complaint: str) -> None:
     with pytest.raises(UsageError, match=re.escape(complaint)):
-        settings(command, declared(command).settings, given)
+        settings_of(command, declared(command).settings, given)

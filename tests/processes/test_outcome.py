@@ -148,11 +148,11 @@ FIRST_AT_ONCE = """
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
-from kerasbench.processes.outcome import Received
+from kerasbench.processes.outcome import ReceivedMessages
 sys.setswitchinterval(1e-6)
 ready = Barrier(8)
 take = lambda received: (ready.wait(), received.take(received.token + b' {"begun": "import"}'))
-list(ThreadPoolExecutor(8).map(take, [Received() for _ in range(8)]))
+list(ThreadPoolExecutor(8).map(take, [ReceivedMessages() for _ in range(8)]))
 """
 
 

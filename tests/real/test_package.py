@@ -10,7 +10,7 @@ from kerasbench.plan import catalog
 from kerasbench.protocol.requests import Input, ModelConfig
 from tests.real import trials
 
-pytestmark = pytest.mark.real
+pytestmark = [pytest.mark.real, pytest.mark.weekly]  # its errors and its rows are tested without a backend
 TEXT = """import keras
 
 

@@ -94,6 +94,7 @@ def test_a_script_is_measured_inside_its_fit_and_writes_nothing(tmp_path: Path) 
     assert parities[0].losses == pytest.approx(parities[1].losses, rel=1e-3)
 
 
+@pytest.mark.weekly  # half a minute
 def test_a_backend_that_computes_something_else_is_found_on_a_stream(tmp_path: Path) -> None:
     ended, (run,) = measure(tmp_path, "stream.py", STREAM, "--backend", "jax,tensorflow", "--", "jax")
     assert ended.returncode == 1 and "parity" in ended.stdout

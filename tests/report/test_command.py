@@ -11,7 +11,7 @@ from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.modes import fastest, known, soak, versus
 from kerasbench.modes.command import command as declared
-from kerasbench.modes.command import settings
+from kerasbench.modes.command import settings_of
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Options, Size
 from kerasbench.protocol.requests import ModelConfig, TrialPlan
@@ -92,7 +92,7 @@ def test_a_run_of_a_model_object_has_the_call_that_makes_it_and_no_file_that_is_
     config = its_mode.configured(RunConfig(scenarios=[OF_MODEL], **different), own)
     assert known.mode_report(mode).command(config) == f"kerasbench.{call}"
     _, keywords = called(known.mode_report(mode).command(config))
-    settings(mode, declared(mode).settings, keywords)
+    settings_of(mode, declared(mode).settings, keywords)
 
 
 def called(text: str) -> tuple[str, dict[str, object]]:

@@ -8,7 +8,7 @@ echo $$ >>"$here/children"
 case $request in
 *'"kind": "ProbeRequest"'*) answer=probe-$KERAS_BACKEND ;;
 *'"kind": "DescribeRequest"'*) answer=describe ;;
-*'"parts": true'*) answer=parts-$KERAS_BACKEND ;;
+*'"parts"]'*) answer=parts-$KERAS_BACKEND ;;
 *) answer=trial-$KERAS_BACKEND ;;
 esac
 if [ -e "$here/$answer.hangs" ]; then

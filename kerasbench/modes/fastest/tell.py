@@ -183,7 +183,7 @@ def _chart(race: Race, title: str) -> BarChart:
 
 class FastestReport(ModeReport):
     name = MODE.name
-    asked = FastestSettings
+    settings_type = FastestSettings
 
     def words(self, config: RunConfig) -> list[str]:
         settings, words = MODE.settings_of(config), super().words(config)

@@ -37,7 +37,7 @@ FOLDED: dict[str, Builder] = {
 
 
 class RunReport(ModeReport):
-    asked = RunSettings
+    settings_type = RunSettings
 
     @property
     def quoted(self) -> dict[str, Builder]:

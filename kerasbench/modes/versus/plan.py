@@ -71,11 +71,11 @@ Compare = Callable[[str, str], tuple[Findings, Path]]  # base and head: what was
 Say = Callable[[str], None]
 
 
-def candidates(versions: Sequence[str], asked: VersusSettings) -> list[str]:
+def candidates(versions: Sequence[str], settings: VersusSettings) -> list[str]:
     """Return GOOD and BAD with what lies between them; raise KerasbenchError before an index is asked for that."""
     if len(versions) < 2:
         raise UsageError("bisect takes two versions or more, such as 'keras==3.12.0' 'keras==3.15.0'")
-    config = config_of(asked)
+    config = config_of(settings)
     catalog.require_known(config.scenarios, config.model_config, config.suite)
     return sides.between(*versions) if len(versions) == 2 else list(versions)
 
