@@ -77,7 +77,7 @@ def enter(file: Path, config: ScriptConfig, seed: int, phase: Phase, then: Calla
     counts = dict.fromkeys(("fit", *LOOPS), 0)
     with ExitStack() as stack:
         stack.enter_context(phase("script"))
-        inside = ExitStack()  # what ends where the script has come to its fit
+        inside = stack.enter_context(ExitStack())  # what ends where the script has come to its fit, or to its end
         printed = inside.enter_context(_tail_of_stderr())
         inside.enter_context(_noting_calls(keras, counts))
         inside.enter_context(keep_loaded_weights())
