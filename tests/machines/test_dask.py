@@ -153,7 +153,7 @@ def test_dask_carries_commands_and_a_lost_worker_is_a_row(
     assert kept.trials and kept.unfinished
 
 
-@pytest.mark.parametrize("act", ["interrupt", "end the scheduler"])
+@pytest.mark.parametrize("act", [pytest.param("interrupt", marks=pytest.mark.weekly), "end the scheduler"])
 def test_a_run_on_a_cluster_ends_in_order_and_nothing_is_lost(
     act: str, tmp_path: Path, workers: dict[str, "subprocess.Popen[bytes]"]
 ) -> None:

@@ -59,7 +59,7 @@ def test_the_installed_keras_has_each_name_and_each_does_what_it_is_used_for(bac
 
 
 @pytest.mark.parametrize(
-    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name == "tensorflow")) for name in backends.names()]
+    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "torch")) for name in backends.names()]
 )
 def test_a_keras_without_them_is_measured_and_what_is_lost_is_said(backend: str, faults: Path) -> None:
     outcome = trials.run(faults / "moved.py", backend, plan=trials.TAKEN_APART)

@@ -42,7 +42,11 @@ def judged(**outcomes: Outcome) -> dict[Column, Failure]:
 
 @pytest.mark.parametrize(
     ("workload", "cause"),
-    [("cuts", r"dense/kernel .*stood still"), ("skips", "stood still"), ("rests", "updates of the weights in")],
+    [
+        ("cuts", r"dense/kernel .*stood still"),
+        pytest.param("skips", "stood still", marks=pytest.mark.weekly),
+        pytest.param("rests", "updates of the weights in", marks=pytest.mark.weekly),
+    ],
 )
 def test_a_backend_that_does_less_has_no_number(workload: str, cause: str) -> None:
     outcomes = {backend: trials.run(FAULTS, backend, workload=workload) for backend in ("jax", "torch")}

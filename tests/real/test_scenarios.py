@@ -24,8 +24,8 @@ SCENARIOS = (
     *("mnist_linear", "cifar100_dense", "boston_mlp", "cifar10_mlp"),
 )
 WORKLOADS = {"mnist_mlp": "minibatch", "mnist_linear": "arrays"}  # of the others their only one
-# What is run often, and where: one scenario on every backend. All of them are weekly.
-OFTEN = {"mnist_mlp": backends.names(), "iris_mlp": ["jax", "torch"]}
+# What is run often, and where: each backend once at least. All of them on all backends are weekly.
+OFTEN = {"mnist_mlp": ["jax", "tensorflow"], "iris_mlp": ["jax", "torch"]}
 WEEKLY = [name for name in SCENARIOS if OFTEN.get(name) != backends.names()]
 # One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions (test_suites has all layers).
 WHOLE = {"iris_mlp": "torch", "tabular_conv1d": "tensorflow", "cifar10_cnn": "tensorflow", "mnist_mlp": "jax"}
