@@ -92,14 +92,14 @@ def summarize_case(trials: Iterable[Trial]) -> Measured:
 
 def _with_epochs(trials: Sequence[tuple[Trial, Measurement]]) -> list[tuple[Trial, Measurement]]:
     """Lend trials that left out short epochs the newest before them: all columns of a block did, and stay pairs."""
-    known: Measurement | None = None
+    lender: Measurement | None = None
     whole = []
     for trial, measurement in trials:
         training = measurement.training
         if EPOCH in measurement.samples:
-            known = measurement
-        elif training is not None and training.unit == "step" and not trial.agenda.sized and known is not None:
-            samples = measurement.samples | {EPOCH: known.samples[EPOCH]}
-            measurement = replace(measurement, samples=samples, short_epoch=known.short_epoch)  # noqa: PLW2901
+            lender = measurement
+        elif training is not None and training.unit == "step" and not trial.agenda.sized and lender is not None:
+            samples = measurement.samples | {EPOCH: lender.samples[EPOCH]}
+            measurement = replace(measurement, samples=samples, short_epoch=lender.short_epoch)  # noqa: PLW2901
         whole.append((trial, measurement))
     return whole

@@ -102,13 +102,14 @@ def _without_open_round(record: Run) -> Run:
     rows: dict[tuple[object, ...], list[Trial]] = {}
     for trial in record.trials:
         rows.setdefault(row_of(trial), []).append(trial)
-    known = {row: record.origin(trials[0].group).rounds for row, trials in rows.items()}
+    rounds_of_run = {row: record.origin(trials[0].group).rounds for row, trials in rows.items()}
     completed = {  # of columns in turns
-        row: completed_rounds({trial.case for trial in trials}, trials, known[row]) for row, trials in rows.items()
+        row: completed_rounds({trial.case for trial in trials}, trials, rounds_of_run[row])
+        for row, trials in rows.items()
     }
 
     def counts(trial: Trial) -> bool:
-        rounds = (completed if trial.block and not trial.agenda.in_full else known)[row_of(trial)]
+        rounds = (completed if trial.block and not trial.agenda.in_full else rounds_of_run)[row_of(trial)]
         return not rounds or trial.failure is not None or trial.round <= rounds
 
     return replace(record, trials=list(filter(counts, record.trials)))

@@ -101,7 +101,7 @@ def _compiled(place: Path, backend: str, spec: EnvironmentSpec, made_for: Target
     # Without --cuda and --cpu: what this machine has. CUDA builds are gigabytes that nothing here would run.
     is_cpu = spec.gpu is False or (spec.gpu is None and made_for.cuda is None)
     has_choice = backend not in runtimes.bare() and made_for.system == "linux"
-    builds = ["CPU builds" + ("" if spec.gpu is False else ", because there is no NVIDIA GPU for others")]
+    builds = ["CPU builds" + ("" if spec.gpu is False else ", because there is no NVIDIA GPU")]
     builds = builds if is_cpu else [f"CUDA {made_for.cuda} builds, several GB; --cpu installs smaller ones"]
     kept = [] if spec.constraints else pins.kept(wanted, made_for)
     versions = "versions of constraints.txt" if kept else "the newest versions that fit"

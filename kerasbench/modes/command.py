@@ -66,25 +66,25 @@ def settings_of(command: str, kind: type[S], given: Mapping[str, object], **argu
 
     Raise TypeError if the command has no such option, and UsageError if a value is empty, or of another type.
     """
-    known, given = options_of(kind), dict(given)
+    offered, given = options_of(kind), dict(given)
     if own := given.pop("arguments", ()):
         if isinstance(own, str) or not isinstance(own, Sequence):
             raise UsageError(f"arguments takes a list of a script's own words, such as ['--epochs', '3'], not {own!r}")
         arguments["script_arguments"] = list(map(str, own))
     for name in given:
-        if name not in known:
+        if name not in offered:
             import difflib
 
-            near = difflib.get_close_matches(name, known, n=1)
+            near = difflib.get_close_matches(name, offered, n=1)
             guess = f"; did you mean {near[0]!r}?" if near else ""
             raise TypeError(f"{command}() got an unexpected keyword argument {name!r}{guess}")
-    declared = _declared(kind) | known
+    declared = _declared(kind) | offered
     values: dict[str, Any] = {**given, **arguments}
     for name in values.keys() & declared.keys():
         option, word = declared[name], values[name]
         values[name] = parse.words(option.flag, word) if option.many else _plain(option, word)
     choices = {name: values.pop(name) for name in [*values] if name in OF_VARIANTS}
-    chosen = {name: words if known[name].many else [""] for name, words in choices.items() if words}
+    chosen = {name: words if offered[name].many else [""] for name, words in choices.items() if words}
     return kind(**values, choices=chosen)
 
 

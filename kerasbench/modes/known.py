@@ -66,11 +66,11 @@ def mode_reports(findings: Findings) -> list[ModeReport]:
 
 
 def title(findings: Findings) -> str:
-    titles = (known.title(findings) for known in (*mode_reports(findings), mode_report("run")))
+    titles = (report.title(findings) for report in (*mode_reports(findings), mode_report("run")))
     return next(filter(None, titles), "")
 
 
 def sentences(findings: Findings) -> list[str]:
     """Return the answer as text: that of the run's own mode, or where it is of several, of all."""
     own = mode_report(findings.mode).sentences(findings)
-    return own or [line for known in mode_reports(findings) for line in known.sentences(findings)]
+    return own or [line for report in mode_reports(findings) for line in report.sentences(findings)]

@@ -39,7 +39,7 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
 def _ratios(findings: Findings) -> list[document.Ratio]:
     """Return each pair once: with its verdict, where it has one."""
     ratios: dict[tuple[CaseKey, Column, str], document.Ratio] = {}
-    for contrast, more in (told for report in known.mode_reports(findings) for told in report.contrasts(findings)):
+    for contrast, more in (pair for report in known.mode_reports(findings) for pair in report.contrasts(findings)):
         key = (contrast.over.key, contrast.under.column, contrast.metric)
         if key not in ratios or ratios[key].verdict is None:
             ratios[key] = ratio(contrast, **more)

@@ -261,17 +261,17 @@ def _crossed(
                 continue
             labelled = options.but(environment=environment.label or None)
             case = replace(plain, options=labelled, plan=planner.plan(options)).resized()
-            known = facts(case, processors)
-            if config.scenarios or all(variant.is_there(known) for variant, _ in variants.chosen(options)):
+            of_case = facts(case, processors)
+            if config.scenarios or all(variant.is_there(of_case) for variant, _ in variants.chosen(options)):
                 yield case
 
 
 def _devices(config: RunConfig, environment: Environment, seen: Seen) -> list[Device]:
     """Those asked for, or one of each model; what it does not see is as the version beside it sees it, or a label."""
     beside = [env for env in seen if config.paired and env.backend == environment.backend]
-    known = {device.label: device for env in (*beside, environment) for device in seen[env]}
-    asked = config.devices or [device.label for device in of_each_model(list(known.values()))] or [CPU]
-    return [known.get(label) or Device(*parse_label(label)) for label in asked]
+    by_label = {device.label: device for env in (*beside, environment) for device in seen[env]}
+    labels = config.devices or [device.label for device in of_each_model(list(by_label.values()))] or [CPU]
+    return [by_label.get(label) or Device(*parse_label(label)) for label in labels]
 
 
 def differing_keras(probes: Probes) -> list[str]:
@@ -305,8 +305,8 @@ def unsupported(case: Case, planner: CasePlanner, processors: int) -> Failure | 
 
 def refusal_of(case: Case, processors: int) -> Refusal:
     """Return why it cannot have one of its options, and what to do."""
-    known = facts(case, processors)
-    refusals = (variant.refusal(value, known) for variant, value in variants.chosen(case.options))
+    of_case = facts(case, processors)
+    refusals = (variant.refusal(value, of_case) for variant, value in variants.chosen(case.options))
     return next(filter(None, refusals), None)
 
 

@@ -93,8 +93,8 @@ def _newest(folder: Path, machine: Machine, plan: TrialPlan) -> Iterator[tuple[P
 
 def _tells(record: Run, plan: TrialPlan) -> bool:
     """How long trials take, or how their ratios scatter: a quick look tells other runs neither."""
-    known = record.config.effort.plan
-    return known == plan or (known.kind == plan.kind and record.rounds_completed >= MIN_TRIALS_FOR_INTERVAL)
+    earlier = record.config.effort.plan
+    return earlier == plan or (earlier.kind == plan.kind and record.rounds_completed >= MIN_TRIALS_FOR_INTERVAL)
 
 
 def detectable(planned: Plan, effect: float, scatter: RunScatter) -> dict[int, float]:
@@ -155,10 +155,10 @@ class Eta:
 
     def carried(self, record: Run) -> int:
         cases = {case.key: case for case in self._cases}
-        known = [trial for trial in record.trials if trial.round and trial.case in cases]
-        for trial in known:
+        trials = [trial for trial in record.trials if trial.round and trial.case in cases]
+        for trial in trials:
             self.ended(cases[trial.case], trial)
-        return len(known)
+        return len(trials)
 
     def foreseen(self, cases: Collection[Case], block_s: float) -> None:
         self._foreseen_s.update({case.key: block_s / len(cases) for case in cases})

@@ -81,11 +81,11 @@ class BlockLauncher:
         needed = {case.label for case in cases if is_long and not case.options.control}
         block = InterruptibleBlock(self.on_event, needed)
         limits = [limit_on(case.device, variants.pinned(case.options), self.planned, self.state) for case in cases]
-        known = [row.known[case.key] for case in cases]
+        calibrations = [row.known[case.key] for case in cases]
         budget = machine.memory_budget(
             [case.device for case in cases],
-            [calibration.peak_bytes for calibration in known],
-            [calibration.on_card_bytes for calibration in known],
+            [calibration.peak_bytes for calibration in calibrations],
+            [calibration.on_card_bytes for calibration in calibrations],
         )
         rest_s = turns.rest_s(self.state.quota_cores, self.planned.machine.cores)
         seed = f"{self.planned.config.seed}/{number}"  # no two blocks have the same order
@@ -93,7 +93,7 @@ class BlockLauncher:
         with block if is_long else nullcontext():
             trials = self._watched(policy, index, number)
         for member, held_bytes in chain.from_iterable(pool.seen_bytes.items() for pool in budget.pools[1:]):
-            known[member].on_card_bytes = max(known[member].on_card_bytes, held_bytes)
+            calibrations[member].on_card_bytes = max(calibrations[member].on_card_bytes, held_bytes)
         return trials, block.is_interrupted
 
     def _watched(self, policy: "RowPolicy", index: int, number: int) -> list[Trial]:
@@ -106,16 +106,18 @@ class BlockLauncher:
         stage = schedule.stage_of(self.planner.metric(row))
         left = [case for case in row.cases if case not in row.alive]
         self.on_event(events.BlockStarted(cases, is_first, stage, left))
-        outcomes, seen = self.monitor.watch(
+        outcomes, surroundings = self.monitor.watch(
             [case.device for case in cases],
             lambda: self.launch(members, policy, pass_on, self._at_once(row, cases)),
             lambda reason: self.on_event(events.Waiting(cases[0].row_label, reason)),
         )
         several = sum(outcome is not None for outcome in outcomes) > 1
-        told = {place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome and outcome.measurement}
-        measured = load.mark(told, limits)
+        measurements = {
+            place: outcome.measurement for place, outcome in enumerate(outcomes) if outcome and outcome.measurement
+        }
+        measured = load.mark(measurements, limits)
         trials = []
-        for place, (case, outcome, around) in enumerate(zip(cases, outcomes, seen, strict=True)):
+        for place, (case, outcome, around) in enumerate(zip(cases, outcomes, surroundings, strict=True)):
             if outcome is not None:
                 grew = case.plan.fixed_time and outcome.had_turn  # in a long block memory runs out by itself
                 trial = trial_record(case, index, outcome, number, several and not grew)
@@ -130,13 +132,13 @@ class BlockLauncher:
         return machine.starts_at_once(peaks_bytes, cases[0].parameters, self.planned.machine.cores)
 
     def _member(self, row: RowProgress, case: Case, exports: bool = False) -> BlockMember:
-        config, entry, known = self.planned.config, case.selected.entry, row.known[case.key]
+        config, entry, calibration = self.planned.config, case.selected.entry, row.known[case.key]
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and entry.source.limits_memory and not entry.model_config.trust:
             memory_bytes = self._most_bytes
         plan = config.effort.plan
         long_s = plan.slices_max_ns / 1e9 if plan.fixed_time else 0.0
-        limits = trial_limits(config.timeout_s, memory_bytes, plan.kind, known.first_s, long_s)
+        limits = trial_limits(config.timeout_s, memory_bytes, plan.kind, calibration.first_s, long_s)
         request = trial_request(case, row.plan_of(case), config, self._caches.get(case.key, ""))
         card, neighbours = machine.card_now(case.device)
         request = replace(request, card=card, neighbours=neighbours)

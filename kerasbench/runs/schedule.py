@@ -75,8 +75,8 @@ def first_block(effort: Effort, cases: Sequence[Case]) -> NextBlock:
     places = {(case.backend, case.device.label) for case in cases}  # columns of one scatter less: they need more cycles
     if not effort.cold and not cases[0].paired:
         return NextBlock({TRAIN: QUICK_CYCLES})
-    known = effort.min_rounds >= MIN_ROUNDS and effort.plan.agenda.usual and len(places) > 1
-    return NextBlock({TRAIN: FIRST_CYCLES}) if known else NextBlock()
+    others_follow = effort.min_rounds >= MIN_ROUNDS and effort.plan.agenda.usual and len(places) > 1
+    return NextBlock({TRAIN: FIRST_CYCLES}) if others_follow else NextBlock()
 
 
 def next_block(

@@ -172,12 +172,12 @@ def to_write(column: Column, race: Race) -> list[str]:
 
 def _chart(race: Race, title: str) -> BarChart:
     measured = [race.leader, *race.contrasts]
-    called, seen = names(measured), charts.looks(sorted(measured, key=lambda column: column.order))
+    called, styles = names(measured), charts.looks(sorted(measured, key=lambda column: column.order))
     drawn = []
     for column in measured:
         place, contrast, is_first = CaseInRow(race.row, column), race.contrasts.get(column), column == race.leader
         rounds, strong = race.rounds_of(column), is_first and race.is_over
-        drawn.append(charts.bar(called[column], seen[column], place, race.metric, contrast, strong, rounds))
+        drawn.append(charts.bar(called[column], styles[column], place, race.metric, contrast, strong, rounds))
     return charts.bars(title, "Time relative to the fastest (shorter is better).", [(race.row.label, drawn)])
 
 
@@ -210,31 +210,31 @@ class FastestReport(ModeReport):
             yield section._replace(intro=[*more, *section.intro])
 
     def details(self, findings: Findings) -> Iterator[Section]:
-        known = races(findings)
-        for race in known:
+        all_races = races(findings)
+        for race in all_races:
             called, shown = names(race.candidates), _shown(race)
             rows = [
                 [Cell(called[column]), _time(race, column), number(race.rounds_of(column)), Cell(_ending(race, column))]
                 for column in race.candidates
                 if column not in shown
             ]
-            of = f" of {race.row.label}" if len(known) > 1 else ""
+            of = f" of {race.row.label}" if len(all_races) > 1 else ""
             if rows:
                 table = Table(["candidate", "takes", "rounds", "how it ended"], rows)
                 yield Section(f"The other {count(len(rows), 'candidate')}{of}", table=table, folded=True)
 
     def advice(self, findings: Findings) -> Iterable[Words]:
         disturbed = {row.label for row, ranking in findings.summary.ranked if ranking.disturbed}  # which a warning says
-        told = [race for race in races(findings) if race.is_over or race.row.label not in disturbed]
-        return (words for race in told for words in before_use(race))
+        decided = [race for race in races(findings) if race.is_over or race.row.label not in disturbed]
+        return (words for race in decided for words in before_use(race))
 
     def sentences(self, findings: Findings) -> list[str]:
         return [sentence(race) for race in races(findings)]
 
     def briefs(self, findings: Findings) -> Iterator[Brief]:
-        called, known = names(findings.summary.columns), {race.row.label: race for race in races(findings)}
+        called, by_row = names(findings.summary.columns), {race.row.label: race for race in races(findings)}
         for row, ranking in findings.summary.ranked if findings.mode == MODE.name else ():
-            race = known.get(row.label)
+            race = by_row.get(row.label)
             if race is None:
                 yield row, "", answer.in_brief(row, ranking, called)
                 continue
@@ -248,10 +248,10 @@ class FastestReport(ModeReport):
                 yield contrast, {"dropped": column in race.left}
 
     def data(self, findings: Findings) -> Document:
-        told = Document()
+        document = Document()
         for race in races(findings):
             case, lines = of_key(race.row.key(race.leader)), to_write(race.leader, race)
             default = configuration(race.baseline) if race.baseline else None
             more = {"clearly": race.is_over, "to_use_it": lines, "without_settings": default}
-            told.fastest.append(like(Winner, race, **case, **more))
-        return told
+            document.fastest.append(like(Winner, race, **case, **more))
+        return document
