@@ -210,7 +210,8 @@ class CommandGroup(ByPurpose, click.Group):
         names = [*self.commands, *(file.stem for file in catalog.builtin_files())]
         nearest = difflib.get_close_matches(cmd_name, names, n=3)
         guess = f"; did you mean {' or '.join(nearest)}?" if nearest else ""
-        where = "commands: kerasbench --help; scenarios: kerasbench list; a file of your own must end in .py or .keras"
+        own = ", ".join(catalog.file_suffixes())
+        where = f"commands: kerasbench --help; scenarios: kerasbench list; a file of your own ends in one of {own}"
         raise UsageError(f"{cmd_name!r} is neither a command nor a scenario{guess} ({where})")
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:

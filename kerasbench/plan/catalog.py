@@ -164,9 +164,14 @@ def means_scenario(word: str) -> bool:
     return is_file or any(fnmatchcase(file.stem, name) for file in builtin_files() for name in names)
 
 
+def file_suffixes() -> list[str]:
+    """Return the ends of names of all files that may be named in place of a scenario."""
+    return list(dict.fromkeys(suffix for source in sources.SOURCES for suffix in source.suffixes))
+
+
 def models_beside(word: str) -> str:
     """Return the files that a word means if it lacks their suffix, and what to type; empty where there is none."""
-    suffixes = dict.fromkeys(suffix for source in sources.SOURCES for suffix in source.suffixes)
+    suffixes = file_suffixes()
     names = [f"{word}{suffix}" for suffix in suffixes if Path(f"{word}{suffix}").is_file()]
     return f"{' and '.join(names)}: kerasbench {shlex.quote(names[0])}" if names else ""
 

@@ -61,6 +61,7 @@ def test_run_takes_scenarios_with_its_option_and_without(words: list[str], scena
         (["new", "two words.yml"], "letters, digits, dashes and underscores"),
         (["versus", "~nobody-of-that-name/keras", "keras==3.14.*"], "is neither a label, nor"),
         (["lst"], "'lst' is neither a command nor a scenario; did you mean lstm or list? (commands: kerasbench --help"),
+        (["my_training"], "a file of your own ends in one of .keras, .h5, .hdf5, .ipynb, .py)"),
         (["mnist_dens"], "did you mean mnist_dense"),
         (["soak", "nonsense", "--json"], "unknown scenario 'nonsense'"),
         (["--resume", "--scenario", "mnist_dense"], "--resume reuses the interrupted run's options"),
