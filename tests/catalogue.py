@@ -66,7 +66,7 @@ def run_published() -> Runs:
     def measured(step_ms: float, seed: int) -> Measurement:
         epochs_ns = [int(ms * 100 * made.MS) for ms in (4 * step_ms, *made.wobbling(step_ms, seed, 2))]
         history = {"loss": [2.0, 1.0, 0.5], "accuracy": [0.5, 0.7, 0.9], "val_accuracy": [0.5, 0.6, 0.8]}
-        epochs = Published(sum(epochs_ns), epochs_ns, history, 1_000, [90 * made.MS, 30 * made.MS])
+        epochs = Published(sum(epochs_ns), epochs_ns, history, [90 * made.MS, 30 * made.MS])
         return dataclasses.replace(made.whole(step_ms, seed), published=epochs)
 
     trials = made.in_blocks({JAX: 2.0, TORCH: 3.0}, measured, [1])
@@ -317,7 +317,7 @@ def run_environments() -> Runs:
 
 def noisy_rows() -> list[Trial]:
     throttled = made.surroundings(made.state(quota_throttled=1), made.state(quota_throttled=2))
-    gpu = made.surroundings(gpu=(Sample(900, ["hw_slowdown"], 90),), neighbours=(4321,))
+    gpu = made.surroundings(gpu=(Sample(900, ["hw_slowdown"]),), neighbours=(4321,))
     on_gpu = bare(made.in_blocks({JAX_GPU: 2.0, TORCH_GPU: 3.0}, made.steps, name="gpu"))
     return [
         *noisy(pair("heat"), *HOT),

@@ -73,10 +73,10 @@ def _trial(number: int, device: Device, step_ms: float) -> Trial:
         training={"warmup": Samples.of([Slice(1, 5)]), "again_ns": [made.MS]},
         sizes=dataclasses.replace(made.SIZES, left_out=["parts"]),
         passes=Passes(10, 32, [made.MS]),
-        published=Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5], "accuracy": [0.5]}, 10, [7_000, 6_000]),
+        published=Published(9_000, [4_000, 5_000], {"loss": [1.0, 0.5], "accuracy": [0.5]}, [7_000, 6_000]),
     )
     noise = (Signal("others", Severity.INVALID, "busy"),) if number == 2 else ()
-    seen = (Sample(1410, ["hw_slowdown"], 60),) if device is made.GPU else None
+    seen = (Sample(1410, ["hw_slowdown"]),) if device is made.GPU else None
     trial = made.in_block(number, small, name=SCENARIO, device=device, noise=noise)
     return dataclasses.replace(trial, surroundings=made.surroundings(gpu=seen, neighbours=(7,)))
 

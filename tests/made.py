@@ -46,7 +46,7 @@ SCATTER = (1.0, 1.001, 0.999)  # of three rounds
 
 
 def workload(name: str = "default", steps: int = 100) -> WorkloadDescription:
-    return WorkloadDescription(name, 32 * steps, 32, False, steps, 3, 0, 0, "MNIST", True)
+    return WorkloadDescription(name, 32 * steps, 32, steps, 3, 0, 0, "MNIST", True)
 
 
 def entry(name: str = "dense", workloads: tuple[str, ...] = ("default",)) -> Entry:
@@ -118,7 +118,7 @@ def measurement(
         passes=Passes(1_000, 32, [100 * MS, 50 * MS, 50 * MS]),
         published=None,
         batch=Batch("float32[32, 4]", "int32[32]"),
-        learning=Learning(65, 2.3, 2.2, 1.4, 1.5, 0.5),
+        learning=Learning(65, 2.2, 1.4, 1.5, 0.5),
         parity=Parity(list(losses), []),
         proof=Proof(["cpu:0"], ["cpu:0"], ["cpu:0"], ["cpu:0"]),
         resolved=Resolved(False, "float32", ["float32"], ["float32"], "ieee", "channels_last", 2, versions),
@@ -388,7 +388,7 @@ def whole(step_ms: float = 2.0, seed: int = 0) -> Measurement:
         with_predictions(with_samples(steps(step_ms, seed), predict_all=passes), single, batch),
         training={"first_step_ns": int(first_ms[0] * MS), "again_ns": [int(ms * MS) for ms in again_ms]},
         passes=Passes(1_000, 32, passes.ns),
-        learning=Learning(65, 2.3, 2.2, 1.4, 1.5 + seed % 7 / 1000, 0.5 + seed % 5 / 100),
+        learning=Learning(65, 2.2, 1.4, 1.5 + seed % 7 / 1000, 0.5 + seed % 5 / 100),
     )
 
 

@@ -20,14 +20,14 @@ class NVMLError(Exception):
 class FakeCard:
     """A card, and its own handle. None: it does not tell.
 
-    ``readings`` are clock, event reasons and temperature, one after the other; the last one stays. ``denied``: a
+    ``readings`` are clock and event reasons, one after the other; the last one stays. ``denied``: a
     control group keeps this process from it. ``mig``: current and pending mode. ``slice_of``: this is a slice.
     ``mode`` is the compute mode.
     """
 
     uuid: str = ONE
     name: str | None = "NVIDIA H200"
-    readings: list[tuple[int | None, int | None, int | None]] = field(default_factory=lambda: [(1980, 0, 60)])
+    readings: list[tuple[int | None, int | None]] = field(default_factory=lambda: [(1980, 0)])
     processes: list[int] | None = field(default_factory=list)
     drawing: list[int] | None = field(default_factory=list)
     denied: bool = False
@@ -56,7 +56,7 @@ class Nvml(types.ModuleType):
     """The module. ``opened`` counts what was initialised and not shut down; ``read`` is set by each whole reading."""
 
     NVMLError = NVMLError
-    NVML_CLOCK_SM, NVML_TEMPERATURE_GPU = 1, 0
+    NVML_CLOCK_SM = 1
 
     def __init__(self, cards: Sequence[FakeCard] = (), driver: str | None = "580.95.05", old: bool = False) -> None:
         super().__init__("pynvml")
@@ -109,16 +109,14 @@ class Nvml(types.ModuleType):
     nvmlDeviceGetGraphicsRunningProcesses = mode_report(lambda card: running(card.drawing))  # noqa: N815
     nvmlDeviceGetMemoryInfo = mode_report(memory)  # noqa: N815
     nvmlDeviceGetComputeMode = mode_report(lambda card: card.mode)  # noqa: N815
-    nvmlDeviceGetCurrentClocksThrottleReasons = mode_report(lambda card: card.readings[0][1])  # noqa: N815
 
-    def nvmlDeviceGetTemperature(self, card: FakeCard, sensor: int) -> int:  # noqa: N802
+    def nvmlDeviceGetCurrentClocksThrottleReasons(self, card: FakeCard) -> int:  # noqa: N802
         """The last of a reading."""
-        assert sensor == self.NVML_TEMPERATURE_GPU
-        temperature = card.readings[0][2]
+        reasons = card.readings[0][1]
         if len(card.readings) > 1:
             card.readings.pop(0)
         self.read.release()
-        return self._of(card, lambda card: temperature)
+        return self._of(card, lambda card: reasons)
 
     def _of(self, card: FakeCard, what: Callable[[FakeCard], Told | None]) -> Told:
         self._open()

@@ -11,9 +11,9 @@ PACKAGE = "nvidia-ml-py"
 LIBRARY = "libnvidia-ml.so.1"  # of the driver
 INTERVAL_S = 1.0  # clocks and heat change over seconds, and the parent is to be quiet
 MIG = "MIG-"  # how the UUID of a slice of a card begins; a card's own begins with GPU-
-# As in nvml.h: nvmlComputeMode_t, nvmlClockType_t, nvmlTemperatureSensors_t and nvmlClocksEventReason*.
+# As in nvml.h: nvmlComputeMode_t, nvmlClockType_t and nvmlClocksEventReason*.
 EXCLUSIVE_PROCESS = 3
-CLOCK_SM, TEMPERATURE_GPU = 1, 0
+CLOCK_SM = 1
 REASONS = """
     gpu_idle applications_clocks_setting sw_power_cap hw_slowdown sync_boost sw_thermal_slowdown hw_thermal_slowdown
     hw_power_brake_slowdown display_clock_setting
@@ -30,7 +30,6 @@ class Sample:
 
     sm_clock_mhz: int | None
     reasons: list[str]
-    temperature_c: int | None
 
 
 @dataclass(frozen=True)
@@ -194,8 +193,7 @@ def _sample(ask: Ask, card: Any) -> Sample | None:
     mask = ask("nvmlDeviceGetCurrentClocksEventReasons", card)
     if mask is None:  # the name before driver 535
         mask = ask("nvmlDeviceGetCurrentClocksThrottleReasons", card)
-    temperature = ask("nvmlDeviceGetTemperature", card, TEMPERATURE_GPU)
-    if (clock, mask, temperature) == (None, None, None):
+    if clock is None and mask is None:
         return None
     reasons = [reason for bit, reason in enumerate(REASONS.split()) if (mask or 0) >> bit & 1]
-    return Sample(clock, reasons, temperature)
+    return Sample(clock, reasons)

@@ -8,7 +8,6 @@ class WorkloadDescription:
     name: str
     train: int
     batch: int
-    full_batch: bool
     steps: int
     epochs: int
     validation: int

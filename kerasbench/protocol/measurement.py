@@ -203,8 +203,9 @@ class Learning:
     """What a number of steps did to the loss. The two of the first batch are equal if nothing was learned."""
 
     steps: int
-    first_loss: float  # of the first step, as fit reports it, or of the first published epoch
-    batch_loss_before: float  # of the first batch after that step or in it; before any if published epochs were run
+    batch_loss_before: (
+        float  # of the first batch in or after the first step; before any of published epochs
+    )
     batch_loss_after: float  # of the first batch at the end
     loss: float  # of samples that were not trained on, if the publication had any
     accuracy: float | None  # of the same samples; None for a regression
@@ -231,7 +232,6 @@ class Published:
     total_ns: int
     epochs_ns: list[int]
     history: dict[str, list[float]]  # the logs of each epoch by name
-    predict_samples: int
     predict_ns: list[int]  # the test set, twice
 
 

@@ -94,7 +94,6 @@ def _workload(resolved: ResolvedScenario, workload: Workload) -> WorkloadDescrip
         train=workload.train,
         batch=workload.batch_size,
         predict_batch=workload.predict_batch_size,
-        full_batch=workload.batch is None,
         steps=workload.steps,
         epochs=workload.epochs,
         validation=workload.validation,

@@ -212,7 +212,7 @@ def learn(runner: Trainer, first_loss: float, sized: Sized, brief: bool = False)
     if brief:
         after = _evaluate(runner, feed.first_batch) if evaluates else single_step(runner, 0).loss
         trained += not evaluates
-        return Learning(trained, first_loss, before, after, loss=after, accuracy=None), following
+        return Learning(trained, before, after, loss=after, accuracy=None), following
     within_bytes = LEARN_BYTES // max(1, feed.batch * feed.train.row_bytes)
     more = 1 + min(sizes.learn_steps - 1, within_bytes) - trained
     if more > 0:
@@ -221,7 +221,7 @@ def learn(runner: Trainer, first_loss: float, sized: Sized, brief: bool = False)
         _last_loss(runner.fit(feed.train[: in_one_epoch * feed.batch], epochs=epochs, shuffle=False))
         trained += epochs * in_one_epoch
     seen = feed.evaluated[: sizes.evaluated_batches * feed.batch]
-    return _judge_learning(runner, seen, trained, first_loss, before), following
+    return _judge_learning(runner, seen, trained, before), following
 
 
 def run_published(runner: Trainer) -> tuple[Published, Learning, Batch]:
@@ -240,9 +240,9 @@ def run_published(runner: Trainer) -> tuple[Published, Learning, Batch]:
         start_ns = time.perf_counter_ns()
         predict(x)
         predict_ns.append(time.perf_counter_ns() - start_ns)
-    published = Published(total_ns, spans.epochs_ns, _logged(history), len(feed.test), predict_ns)
+    published = Published(total_ns, spans.epochs_ns, _logged(history), predict_ns)
     steps = feed.workload.steps * feed.workload.epochs
-    return published, _judge_learning(runner, feed.evaluated, steps, history["loss"][0], before), batches[-1]
+    return published, _judge_learning(runner, feed.evaluated, steps, before), batches[-1]
 
 
 def measure_steps(runner: Trainer, pace: Pace, ask: Ask) -> SliceClock:
@@ -309,10 +309,9 @@ def _evaluate(runner: Trainer, rows: Rows) -> float:
     return _finite(runner.evaluate(rows))
 
 
-def _judge_learning(runner: Trainer, unseen: Rows, steps: int, first_loss: float, batch_loss_before: float) -> Learning:
+def _judge_learning(runner: Trainer, unseen: Rows, steps: int, batch_loss_before: float) -> Learning:
     return Learning(
         steps=steps,
-        first_loss=_finite(first_loss),
         batch_loss_before=batch_loss_before,
         batch_loss_after=_evaluate(runner, runner.feed.first_batch),
         loss=_evaluate(runner, unseen),

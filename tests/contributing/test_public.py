@@ -73,7 +73,7 @@ def personal() -> Run:
         made.known(first.measurement),
         batch=Batch("['erika'] float32[32, 4]", "int32[32]"),
         parity=Parity([2.0], ["erika_dropout"], sensitive=["Erika", "Embedding"]),
-        published=Published(9, [4, 5], {"loss": [1.0], "erika_loss": [1.0]}, 10, [7]),
+        published=Published(9, [4, 5], {"loss": [1.0], "erika_loss": [1.0]}, [7]),
         resolved={"versions": {"keras": "3.15.0+erika.1", "torch": "2.13.0+cu130"}},
         fallbacks={"erika::op": 2, "aten::x": 1},
         compiler=Compiler(breaks={f"{HOME}net.py": 2, "print": 1}, eager=f"{HOME}net.py"),

@@ -47,8 +47,8 @@ def mine(tmp_path: Path) -> Path:
 
 def test_a_file_is_described_by_a_child(mine: Path) -> None:
     workloads = [
-        WorkloadDescription("a", 10, 4, False, 3, 1, 0, 0, "Iris", False, predict_batch=4),
-        WorkloadDescription("b", 10, 10, True, 1, 1, 0, 0, "Iris", False, predict_batch=32),
+        WorkloadDescription("a", 10, 4, 3, 1, 0, 0, "Iris", False, predict_batch=4),
+        WorkloadDescription("b", 10, 10, 1, 1, 0, 0, "Iris", False, predict_batch=32),
     ]
     entry = described(mine, sys.executable)
     assert entry.description == Description("mine", "Mine.", "Mine.\n\nMore of it.", "", None, True, workloads)
@@ -85,7 +85,7 @@ class Children:
 
     def __init__(self, *workloads: str) -> None:
         self.asked: list[list[str]] = []
-        self.workloads = [WorkloadDescription(name, 10, 4, False, 3, 1, 0, 0, "Iris", False) for name in workloads]
+        self.workloads = [WorkloadDescription(name, 10, 4, 3, 1, 0, 0, "Iris", False) for name in workloads]
 
     def __call__(self, files: Sequence[str], *_: object) -> list[Description]:
         names = [Path(file).stem for file in files]

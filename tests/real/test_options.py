@@ -111,7 +111,7 @@ def test_the_published_protocol_runs_every_epoch() -> None:
     assert {name: len(values) for name, values in published.history.items()} == dict.fromkeys(
         ("loss", "accuracy", "val_loss", "val_accuracy"), 10
     )
-    assert (published.predict_samples, len(published.predict_ns)) == (4_000, 2)
+    assert len(published.predict_ns) == 2
     assert made.taught(measurement).steps == 250
     assert made.trained(measurement).first_step_ns is None
     assert len(measurement.samples[EPOCH]) >= 1

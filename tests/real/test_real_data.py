@@ -46,7 +46,7 @@ def test_real_rows_are_downloaded_once_and_fed(faults: Path, home: Path, tmp_pat
         for data in ("real", "synthetic")
     )
     assert real.batch.x == "float32[16, 28, 28]"
-    assert made.taught(real).first_loss != made.taught(synthetic).first_loss
+    assert made.taught(real).batch_loss_before != made.taught(synthetic).batch_loss_before
 
 
 def test_without_a_network_each_file_its_place_and_the_alternative_are_named(

@@ -21,7 +21,7 @@ ONE_SHOWN, TWO_SHOWN = (uuid.removeprefix("GPU-") for uuid in (ONE, TWO))  # as 
 
 @pytest.fixture
 def nvml(monkeypatch: pytest.MonkeyPatch) -> Nvml:
-    at_work = FakeCard(TWO, readings=[(1755, 0x4, 61)], processes=[4711], free_bytes=10 * GIB)
+    at_work = FakeCard(TWO, readings=[(1755, 0x4)], processes=[4711], free_bytes=10 * GIB)
     driver = Nvml([FakeCard(ONE, free_bytes=10 * GIB), at_work])
     monkeypatch.setitem(sys.modules, "pynvml", driver)
     monkeypatch.setattr(nvidia, "INTERVAL_S", 0.001)
@@ -127,7 +127,7 @@ def test_a_block_waits_once_for_heat_and_each_column_has_its_own_card() -> None:
 
 def test_a_trial_is_judged_by_what_surrounded_it_and_by_the_clocks_before() -> None:
     judge, trial = MachineMonitor().judge, made.trial(device=SECOND)
-    fast, slow = (made.surroundings(gpu=(Sample(mhz, [], 60),)) for mhz in (1980, 1000))
+    fast, slow = (made.surroundings(gpu=(Sample(mhz, []),)) for mhz in (1980, 1000))
     assert judge(trial, fast).noise == []
     (signal,) = judge(trial, slow).noise
     assert (signal.name, judge(trial, slow).surroundings) == ("gpu clock", slow)
