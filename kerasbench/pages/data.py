@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
@@ -12,7 +14,7 @@ from kerasbench.modes import known
 from kerasbench.pages.series import Series, versions_at
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.report import document
-from kerasbench.report.data import configuration, failures, like, of_key, of_row, ratio, result, results
+from kerasbench.report.data import configuration, failed_case, failures, of_key, of_row, ratio, result, results
 from kerasbench.report.kinds import grouped
 from kerasbench.results.run import Run
 from kerasbench.text import count
@@ -21,11 +23,18 @@ COMPARE, HISTORY = "compare", "history"
 
 
 def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None) -> document.Document:
-    where = str(file) if file else None
+    machine = findings.record.machine
     whole = document.Document(
         command=findings.mode,
-        machine=like(document.MachineData, findings.record.machine),
-        runs=[like(document.RunFacts, run, rounds=run.rounds_completed, result_file=where) for run in records],
+        machine=document.MachineData(
+            chip=machine.chip,
+            cores=machine.cores,
+            memory_bytes=machine.memory_bytes,
+            gpus=machine.gpus,
+            system=machine.system,
+            identifier=machine.identifier,
+        ),
+        runs=[_run_facts(run, file) for run in records],
         results=list(results(findings.summary)),
         ratios=_ratios(findings),
         failures=failures(findings.summary),
@@ -34,6 +43,18 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
     for report in known.mode_reports(findings):
         whole.add(report.data(findings))
     return whole
+
+
+def _run_facts(run: Run, file: Path | None) -> document.RunFacts:
+    return document.RunFacts(
+        started=run.started,
+        finished=run.finished,
+        rounds=run.rounds_completed,
+        stopped_because=run.stopped_because,
+        kerasbench=run.kerasbench,
+        commit=run.commit,
+        result_file=str(file) if file else None,
+    )
 
 
 def _ratios(findings: Findings) -> list[document.Ratio]:
@@ -53,7 +74,7 @@ def of_comparison(comparison: RunComparison, old: str, new: str) -> document.Doc
         for side, value in ((old, change.old), (new, change.new)):
             sides.append(result(of_key(change.case), contrast.metric, value, side=side))
         ratios.append(ratio(contrast, why_no_verdict=contrast.why))
-    failed = [like(document.FailedCase, failure, **of_key(case)) for case, failure in comparison.failed]
+    failed = [failed_case(case, failure) for case, failure in comparison.failed]
     return document.Document(command=COMPARE, results=sides, ratios=ratios, failures=failed)
 
 
@@ -67,9 +88,15 @@ def of_history(history: Sequence[Series]) -> document.Document:
     points = []
     for series in history:
         for contrast in series.points:
-            row, more = contrast.over.row, {"machine": series.machine, "versions": versions_at(contrast)}
-            of_run = {"started": row.run, "commit": row.origin.commit}
-            points.append(like(document.HistoricRatio, ratio(contrast), **of_run, **more))
+            row = contrast.over.row
+            point = document.HistoricRatio(
+                **msgspec.structs.asdict(ratio(contrast)),
+                started=row.run,
+                commit=row.origin.commit,
+                versions=versions_at(contrast),
+                machine=series.machine,
+            )
+            points.append(point)
     return document.Document(command=HISTORY, history=points)
 
 

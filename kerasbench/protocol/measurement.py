@@ -203,9 +203,7 @@ class Learning:
     """What a number of steps did to the loss. The two of the first batch are equal if nothing was learned."""
 
     steps: int
-    batch_loss_before: (
-        float  # of the first batch in or after the first step; before any of published epochs
-    )
+    batch_loss_before: float  # of the first batch in or after the first step; before any of published epochs
     batch_loss_after: float  # of the first batch at the end
     loss: float  # of samples that were not trained on, if the publication had any
     accuracy: float | None  # of the same samples; None for a regression

@@ -2,24 +2,15 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
-
-from msgspec import Struct
+from typing import Any
 
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Estimate, Interval
 from kerasbench.analysis.metrics import BY_NAME, METRICS
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import CaseKey, Column, Size
+from kerasbench.protocol.messages import Failure
 from kerasbench.report.document import Configuration, FailedCase, Ratio, Result
-
-T = TypeVar("T", bound=Struct)
-
-
-def like(kind: type[T], source: object, **more: Any) -> T:
-    """Return a record whose other fields are those of a source that have the same names."""
-    names = [name for name in kind.__struct_fields__ if name not in more and hasattr(source, name)]
-    return kind(**{name: getattr(source, name) for name in names}, **more)
 
 
 def configuration(column: Column) -> Configuration:
@@ -36,9 +27,13 @@ def of_key(case: CaseKey) -> dict[str, Any]:
 
 
 def result(case: Mapping[str, Any], metric: str, estimate: Estimate | Interval, **more: Any) -> Result:
-    """Return a number; ``unit`` is among ``more`` where the metric is a mode's own."""
-    unit = BY_NAME[metric].unit if metric in BY_NAME else ""
-    return like(Result, estimate, **case, **({"metric": metric, "unit": unit, "sessions": None} | more))
+    """Return a number; ``unit`` is among ``more`` where the metric is a mode's own, ``trials`` where it is a fit."""
+    facts = dict(case, metric=metric, value=estimate.value, low=estimate.low, high=estimate.high, sessions=None)
+    if metric in BY_NAME:
+        facts["unit"] = BY_NAME[metric].unit
+    if isinstance(estimate, Estimate):
+        facts["trials"] = estimate.trials
+    return Result(**facts | more)
 
 
 def results(summary: Summary, side: str = "") -> Iterator[Result]:
@@ -54,10 +49,24 @@ def results(summary: Summary, side: str = "") -> Iterator[Result]:
 
 
 def ratio(contrast: Contrast, **more: Any) -> Ratio:
-    ratio, over = contrast.ratio, configuration(contrast.under.column)
-    more |= {"metric": contrast.metric, "verdict": contrast.verdict, "rounds": ratio.trials}
-    return like(Ratio, ratio, **of_key(contrast.over.key), over=over, takes_times_as_much=ratio.value, **more)
+    return Ratio(
+        **of_key(contrast.over.key),
+        over=configuration(contrast.under.column),
+        metric=contrast.metric,
+        takes_times_as_much=contrast.ratio.value,
+        low=contrast.ratio.low,
+        high=contrast.ratio.high,
+        verdict=contrast.verdict,
+        disturbed=contrast.ratio.disturbed,
+        rounds=contrast.ratio.trials,
+        **more,
+    )
+
+
+def failed_case(case: CaseKey, failure: Failure) -> FailedCase:
+    place = of_key(case)
+    return FailedCase(**place, code=failure.code, cause=failure.cause, remedy=failure.remedy, phase=failure.phase)
 
 
 def failures(summary: Summary) -> list[FailedCase]:
-    return [like(FailedCase, failure, **of_key(row.key(column))) for row, column, failure in summary.unmeasured]
+    return [failed_case(row.key(column), failure) for row, column, failure in summary.unmeasured]

@@ -8,11 +8,11 @@ from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.modes.explain import MODE
-from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained
+from kerasbench.modes.explain.breakdown import Advice, Help, StepBreakdown, explained
 from kerasbench.modes.explain.causes import CauseOutcome, TriedCause
 from kerasbench.protocol.columns import Column
 from kerasbench.report import document
-from kerasbench.report.data import configuration, like, of_key, result
+from kerasbench.report.data import configuration, of_key, result
 from kerasbench.report.document import CaseAdvice, Document
 from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import (
@@ -271,17 +271,37 @@ class ExplainReport(ModeReport):
                 unit = "FLOP/s" if metric.endswith("flops_per_s") else "ms"
                 told.results.extend([result(case, metric, amount, unit=unit)] if amount else [])
             for advice in breakdown.advice:
-                over, ratio = advice.contrast.over, advice.contrast.ratio
-                instead, batch = configuration(over.column), over.key.options.get("batch")
-                more = {"what": advice.what, "instead": instead, "instead_batch_size": batch}
-                told.advice.append(like(CaseAdvice, ratio, **case, **more, takes_times_as_much=ratio.value))
-            told.causes.extend(_blamed(case, tried) for tried in breakdown.causes)
+                told.advice.append(_case_advice(case, advice))
+            told.causes.extend(_tried_cause(case, tried) for tried in breakdown.causes)
         return told
 
 
-def _blamed(case: Mapping[str, Any], tried: TriedCause) -> document.TriedCause:
+def _case_advice(case: Mapping[str, Any], advice: Advice) -> CaseAdvice:
+    instead, ratio = advice.contrast.over, advice.contrast.ratio
+    return CaseAdvice(
+        **case,
+        what=advice.what,
+        instead=configuration(instead.column),
+        instead_batch_size=instead.key.size.batch if instead.key.size else None,
+        takes_times_as_much=ratio.value,
+        low=ratio.low,
+        high=ratio.high,
+    )
+
+
+def _tried_cause(case: Mapping[str, Any], tried: TriedCause) -> document.TriedCause:
     cause, ratio = tried.cause, tried.contrast.ratio if tried.contrast else None
-    more: dict[str, Any] = {"cause": cause.title, "of": unit_of(cause), "to_write": to_write(cause)}
-    if ratio is not None:
-        more |= {"takes_times_as_much": ratio.value, "low": ratio.low, "high": ratio.high}
-    return like(document.TriedCause, cause, **case, **more, outcome=tried.outcome, why=tried.why)
+    return document.TriedCause(
+        **case,
+        cause=cause.title,
+        says=cause.says,
+        outcome=tried.outcome,
+        of=unit_of(cause),
+        takes_times_as_much=ratio.value if ratio else None,
+        low=ratio.low if ratio else None,
+        high=ratio.high if ratio else None,
+        why=tried.why,
+        upstream=cause.upstream,
+        today=cause.today,
+        to_write=to_write(cause),
+    )

@@ -11,7 +11,7 @@ from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, FastestSe
 from kerasbench.modes.fastest.race import Race, race_of
 from kerasbench.protocol.columns import APPLE, CPU, Column
 from kerasbench.report import answer, charts
-from kerasbench.report.data import configuration, like, of_key
+from kerasbench.report.data import configuration, of_key
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import BarChart, Cell, Inline, Section, Strong, Table, Typed, Words, number
 from kerasbench.report.teller import Brief, ModeReport, Told
@@ -250,8 +250,12 @@ class FastestReport(ModeReport):
     def data(self, findings: Findings) -> Document:
         document = Document()
         for race in races(findings):
-            case, lines = of_key(race.row.key(race.leader)), to_write(race.leader, race)
-            default = configuration(race.baseline) if race.baseline else None
-            more = {"clearly": race.is_over, "to_use_it": lines, "without_settings": default}
-            document.fastest.append(like(Winner, race, **case, **more))
+            winner = Winner(
+                **of_key(race.row.key(race.leader)),
+                metric=race.metric,
+                clearly=race.is_over,
+                to_use_it=to_write(race.leader, race),
+                without_settings=configuration(race.baseline) if race.baseline else None,
+            )
+            document.fastest.append(winner)
         return document

@@ -196,5 +196,19 @@ class SoakReport(ModeReport):
         return ((row, "soak", [NOTHING, NOTHING]) for row in findings.summary.rows if findings.mode == MODE.name)
 
     def data(self, findings: Findings) -> Document:
-        keys = [(soak, data.of_key(soak.row.key(soak.column))) for soak in soaks(findings)]
-        return Document(trends=[data.like(Trend, soak, **key, unit_ms=soak.unit_ns / 1e6) for soak, key in keys])
+        return Document(trends=list(map(_trend, soaks(findings))))
+
+
+def _trend(soak: Soak) -> Trend:
+    return Trend(
+        **data.of_key(soak.row.key(soak.column)),
+        minutes=soak.minutes,
+        unit=soak.unit,
+        units=soak.units,
+        unit_ms=soak.unit_ns / 1e6,
+        memory_grows=soak.memory_grows,
+        memory_bytes_per_unit=soak.memory_bytes_per_unit,
+        device_memory_bytes_per_unit=soak.device_memory_bytes_per_unit,
+        becomes_slower=soak.becomes_slower,
+        slower_share=soak.slower_share,
+    )

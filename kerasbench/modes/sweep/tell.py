@@ -181,8 +181,15 @@ class SweepReport(ModeReport):
                     told.results.append(data.result(case, metric, estimate, unit="ms", trials=trials))
             place = {"scenario": row.scenario.name, "workload": row.workload.name, "axis": series.axis}
             for crossing in series.crossings:
-                above, below = data.configuration(crossing.winner), data.configuration(crossing.loser)
                 low, high = crossing.interval or (None, None)
-                faster = {"faster_above": above, "faster_below": below}
-                told.crossovers.append(data.like(document.Crossing, crossing, **place, **faster, low=low, high=high))
+                told.crossovers.append(
+                    document.Crossing(
+                        **place,
+                        faster_above=data.configuration(crossing.winner),
+                        faster_below=data.configuration(crossing.loser),
+                        at=crossing.at,
+                        low=low,
+                        high=high,
+                    )
+                )
         return told

@@ -2,11 +2,11 @@
 
 from collections.abc import Sequence
 
-from kerasbench.analysis.estimates import Interval, Verdict
+from kerasbench.analysis.estimates import Interval, LogEstimate, Verdict
 from kerasbench.modes.versus import BISECT
 from kerasbench.modes.versus.bisect import Bisection, Probe, SearchOutcome
 from kerasbench.protocol.columns import CaseKey
-from kerasbench.report.data import like, of_key
+from kerasbench.report.data import of_key
 from kerasbench.report.document import Document, OfCase, ProbedVersion, Search
 from kerasbench.report.sections import EMPTY, Cell, Page, Section, Table
 from kerasbench.report.words import could_have_seen, times
@@ -79,10 +79,9 @@ def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | Non
             high=probe.ratio.high if probe.ratio else None,
             verdict=(probe.contrast and probe.contrast.verdict) or Verdict.INCONCLUSIVE,
             why_no_verdict=probe.why,
-            control=like(Interval, again) if again and again.has_interval else None,
+            control=_interval(probe.contrast.again) if probe.contrast else None,
         )
         for probe in sorted(bisection.probes, key=lambda probe: probe.index)
-        for again in [probe.contrast and probe.contrast.again]
     ]
     search = Search(
         outcome=bisection.outcome,
@@ -93,3 +92,9 @@ def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | Non
         tried=tried,
     )
     return Document(command=BISECT.name, search=search)
+
+
+def _interval(ratio: LogEstimate | None) -> Interval | None:
+    if ratio is None or ratio.low is None or ratio.high is None:
+        return None
+    return Interval(ratio.value, ratio.low, ratio.high)
