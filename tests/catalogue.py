@@ -224,8 +224,21 @@ def versus() -> Runs:
     broken = bare(versions(made.in_blocks({old: 1.0, again: 1.0}, made.steps, name="deep", first=6)))
     failure = Failure(Code.ERROR, "AttributeError: no attribute 'ops'", "look at the lines above", "build", "a trace")
     broken.append(made.trial(name="deep", failure=failure, options=new.options))
-    asked = versus_mode.MODE.configured(RunConfig(control=True), versus_mode.VersusConfig("old", "new", 0.03))
+    asked = versus_mode.MODE.configured(RunConfig(control=True), versus_mode.VersusConfig("old", ["new"], 0.03))
     return [run(*slower, *same, *broken, config=asked)]
+
+
+def versus_heads() -> Runs:
+    base, broken, newest, again = (
+        torch(environment=name, control=again)
+        for name, again in (("2.13", None), ("2.14", None), ("2.15", None), ("2.13", True))
+    )
+    dense = made.in_blocks({base: 2.0, broken: 2.4, newest: 2.0, again: 2.0})
+    conv = bare(made.in_blocks({base: 5.0, newest: 4.0, again: 5.0}, made.steps, name="conv", first=3))
+    failure = Failure(Code.ERROR, "RuntimeError: no kernel", "look at the lines above", "build", "a trace")
+    conv.append(made.trial(name="conv", failure=failure, options=broken.options))
+    config = versus_mode.VersusConfig("2.13", ["2.14", "2.15"], 0.03)
+    return [run(*dense, *conv, config=versus_mode.MODE.configured(RunConfig(control=True), config))]
 
 
 def with_first_step(ms: float, seed: int) -> Measurement:
@@ -414,6 +427,7 @@ MADE: Sequence[Callable[[], Runs]] = (
         sweep_exported,
         explain,
         versus,
+        versus_heads,
         fastest,
         fastest_open,
         soak,

@@ -54,7 +54,7 @@ def compared() -> Run:
         for options in (OLD, NEW, AGAIN)
     ]
     config = RunConfig(environments=["torch@old", "torch@new"], control=True)
-    asked = versus.MODE.configured(config, versus.VersusConfig("old", "new", 0.03))
+    asked = versus.MODE.configured(config, versus.VersusConfig("old", ["new"], 0.03))
     return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 

@@ -120,7 +120,7 @@ def versions(
 
 
 def of_versions(*trials: Trial, threshold: float = 0.03) -> Run:
-    asked = versus.MODE.configured(RunConfig(control=True), versus.VersusConfig("old", "new", threshold))
+    asked = versus.MODE.configured(RunConfig(control=True), versus.VersusConfig("old", ["new"], threshold))
     return dataclasses.replace(made.record(*trials, rounds=3), config=asked)
 
 

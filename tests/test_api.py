@@ -200,7 +200,7 @@ def test_what_goes_on_is_of_the_kind_that_it_was(runs: Runs) -> None:
     plain = runs.record
     asked: dict[type[Results], tuple[Mode[Any], object]] = {
         Explanation: (explain.MODE, None),
-        Versions: (versus.MODE, versus.VersusConfig("old", "new", 0.03)),
+        Versions: (versus.MODE, versus.VersusConfig("old", ["new"], 0.03)),
         Fastest: (fastest.MODE, fastest.RaceConfig()),
         SoakResults: (soak.MODE, soak.SoakConfig("train", 1.0)),
         Results: (sweep.MODE, sweep.SweepConfig()),

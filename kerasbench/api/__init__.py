@@ -29,8 +29,8 @@ from kerasbench.results import store
 from kerasbench.results.run import Run
 from kerasbench.settings import Settings
 
-CaseInRow = str | Path
-Places = CaseInRow | Sequence[CaseInRow]
+Place = str | Path
+Places = Place | Sequence[Place]
 Rows = str | tuple[object, ...]  # synthetic or real, or those of a model object: (x, y)
 
 Kind = TypeVar("Kind", bound=Results)
@@ -79,7 +79,7 @@ def run(
 
 @_described
 def sweep(
-    scenario: CaseInRow,
+    scenario: Place,
     batch_sizes: Numbers = (),
     widths: Numbers = (),
     backends: Words = (),
@@ -141,20 +141,23 @@ class Versions(Results):
 
 @_described
 def versus(
-    base: CaseInRow,
-    head: CaseInRow,
+    base: Place,
+    head: Places,
     scenarios: Places = (),
     backends: Words = (),
     devices: Words = (),
     **options: Unpack[keywords.VersusKeywords],
 ) -> Versions:
-    """Compare two versions side by side, as the command ``versus`` does; all else, errors too, is as for ``run``.
+    """Compare versions side by side, as the command ``versus`` does; all else, errors too, is as for ``run``.
 
-    ``base`` and ``head`` are labels, paths of interpreters or checkouts, or requirements, ``"keras==3.14.*"``.
+    ``base`` and ``head`` are labels, paths of interpreters or checkouts, or requirements, ``"keras==3.14.*"``. Of a
+    list of heads, each is compared with the base.
     ``threshold`` is the smallest difference that counts as faster or slower: ``"5%"``, or a share from 0.03 on.
     """
-    sides = {"base": str(base), "head": str(head)}
-    return _measured(Versions, "versus", options, scenarios, backends=backends, devices=devices, **sides)
+    heads = list(map(str, [head] if isinstance(head, Place) else head))
+    return _measured(
+        Versions, "versus", options, scenarios, backends=backends, devices=devices, base=str(base), head=heads
+    )
 
 
 @_described
@@ -175,8 +178,9 @@ def bisect(
     from kerasbench.modes.versus import plan  # late: to read results needs nothing that measures
 
     def compare(base: str, head: str) -> tuple[Findings, Path]:
-        pair = {"base": base, "head": head}
-        measured = _measured(Versions, "versus", options, scenarios, backends=backends, devices=devices, **pair)
+        measured = _measured(
+            Versions, "versus", options, scenarios, backends=backends, devices=devices, base=base, head=[head]
+        )
         assert isinstance(measured, Versions) and measured.files is not None
         return measured.files.findings, measured.files.tables
 
@@ -340,7 +344,7 @@ def _require_possible(command: str, settings: Settings) -> None:
         raise UsageError("--insecure is for --cluster")
 
 
-def load(*places: CaseInRow) -> Results:
+def load(*places: Place) -> Results:
     """Read result files, or all of a folder; without any, those in ``results``.
 
     Raises:
@@ -355,16 +359,16 @@ def load(*places: CaseInRow) -> Results:
     return Results(records)
 
 
-def _records(places: Sequence[CaseInRow]) -> tuple[str, list[Run]]:
+def _records(places: Sequence[Place]) -> tuple[str, list[Run]]:
     """Return the places in words, and their records; without any, those in ``results``."""
     for place in places:
-        if not isinstance(place, CaseInRow):
+        if not isinstance(place, Place):
             raise UsageError(f"a file or a folder is text or a Path, not {type(place).__name__}: load(one, other)")
     chosen = [Path(place) for place in places] or [Path("results")]
     return ", ".join(map(str, chosen)), [record for place in chosen for _, record in store.records(place)]
 
 
-def history(*places: CaseInRow) -> list[series.Series]:
+def history(*places: Place) -> list[series.Series]:
     """Return ratios over runs, a series for each case; without places, of the runs in ``results``.
 
     It raises ResultsError as ``load`` does, and UsageError if no ratio was measured twice.
@@ -376,7 +380,7 @@ def history(*places: CaseInRow) -> list[series.Series]:
     return ratios
 
 
-def compare(old: Results | CaseInRow, new: Results | CaseInRow) -> Comparison:
+def compare(old: Results | Place, new: Results | Place) -> Comparison:
     """Compare two sets of results of one machine each, loaded or by their place, case by case; raise as ``load``."""
     sides = [side if isinstance(side, Results) else load(side) for side in (old, new)]
     names = [name if isinstance(side, Results) else str(side) for side, name in ((old, "old"), (new, "new"))]

@@ -1,4 +1,4 @@
-"""The two sides of a comparison: a label, an interpreter, or what is to be installed on top of an interpreter's own."""
+"""The sides of a comparison: a label, an interpreter, or what is to be installed on top of an interpreter's own."""
 
 import hashlib
 import os
@@ -7,7 +7,7 @@ import re
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -72,7 +72,7 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
     """Return what a word means: one of the known labels, a path, or requirements such as ``keras==3.14``."""
     text = text.strip()
     if not text:
-        raise UsageError("BASE or HEAD is empty: perhaps a variable of the shell is not set")
+        raise UsageError("BASE or a HEAD is empty: perhaps a variable of the shell is not set")
     if text in known:
         return Side(text)
     path = Path(os.path.expanduser(text))
@@ -146,18 +146,16 @@ def between(good: str, bad: str) -> list[str]:
 
 
 def sides(
-    base: str, head: str, chosen: Interpreters, backends: Sequence[str], say: Callable[[str], None]
+    texts: Sequence[str], chosen: Interpreters, backends: Sequence[str], say: Callable[[str], None]
 ) -> tuple[Interpreters, list[Environment], list[str]]:
-    """Install what is asked for; return all interpreters, the environments torch@BASE and so on, and both labels."""
-    first, second = (parse_side(text, chosen.labels()) for text in (base, head))
-    labels = [first.label, second.label]
-    if first.label == second.label:  # the same twice, which tests the machine, or namesakes
-        labels[1] += "-again" if second == first else "-head"
+    """Install what is asked for; return all interpreters, the environments torch@BASE and so on, and the labels."""
+    parsed = [parse_side(text, chosen.labels()) for text in texts]
+    labels = list(_labels(parsed))
     make = cache(lambda python, wanted: overlay(python, wanted, say))
     paths: dict[Environment, str] = {}
     for backend in backends:
         of_backend: dict[Environment, str] = {}
-        for side, label in zip((first, second), labels, strict=True):
+        for side, label in zip(parsed, labels, strict=True):
             made = make(chosen.of(Environment(backend)), side.wanted) if side.wanted else ""
             named = chosen.named.get(Environment(backend, side.label), "")  # a label may be of other backends alone
             of_backend[Environment(backend, label)] = side.path or made or named
@@ -166,14 +164,25 @@ def sides(
     if not paths:
         labelled = ", ".join(str(environment) for environment in chosen.named if environment.label)
         known = f"there are: {labelled}" if labelled else "no interpreter has a label"
-        raise UsageError(f"no backend has both {base} and {head}; {known}")
+        raise UsageError(f"no backend has {'both ' if len(texts) == 2 else ''}{' and '.join(texts)}; {known}")
     interpreters = Interpreters(dict(chosen.named) | paths, dict.fromkeys(paths, MADE) | dict(chosen.sources))
     return interpreters, list(paths), labels
 
 
-def about(base: str, head: str, packages: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Return those packages that the requirements of either side name: then other backends do not matter."""
-    named = {venvs.package(wanted) for text in (base, head) for wanted in parse_side(text, known).wanted}
+def _labels(parsed: Sequence[Side]) -> Iterator[str]:
+    """Yield a label of its own for each: the same twice tests the machine, and there are namesakes."""
+    taken: set[str] = set()
+    for index, side in enumerate(parsed):
+        ending = "again" if side in parsed[:index] else "head"
+        candidates = (f"{side.label}-{ending}{number}" for number in ("", *range(2, len(parsed))))
+        label = next(label for label in (side.label, *candidates) if label not in taken)
+        taken.add(label)
+        yield label
+
+
+def about(texts: Sequence[str], packages: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Return those packages that the requirements of any side name: then other backends do not matter."""
+    named = {venvs.package(wanted) for text in texts for wanted in parse_side(text, known).wanted}
     return [package for package in packages if any(name.startswith(package) for name in named)]
 
 

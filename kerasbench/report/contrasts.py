@@ -21,19 +21,15 @@ def takes(contrast: Contrast) -> Cell:
     return Cell(f"{times(contrast.ratio)}{doubt}", contrast.ratio.value, strong=contrast.is_decided)
 
 
-def table(
-    contrasts: Sequence[Contrast], called: Sequence[str], under: str, over: str, metric: str = "", again: str = ""
-) -> Table:
-    """Return a line for each, by the name it is ``called``; a column whose header is empty is left out."""
+def table(contrasts: Sequence[Contrast], called: Sequence[str], under: str, over: str, metric: str) -> Table:
+    """Return a line for each, by the name it is ``called``."""
     rows = []
     for contrast, name in zip(contrasts, called, strict=True):
         below = contrast.under.case.estimate(contrast.metric)
-        cells = texts(contrast.over.row.label, name, *([BY_NAME[contrast.metric].title] if metric else []))
+        cells = texts(contrast.over.row.label, name, BY_NAME[contrast.metric].title)
         cells += [Cell(took(below, contrast.metric), below.value) if below else EMPTY, takes(contrast)]
-        if again:
-            cells.append(EMPTY if contrast.again is None else Cell(times(contrast.again), contrast.again.value))
         rows.append(cells)
-    return Table([*filter(None, ["workload", "configuration", metric, under, over, again])], rows)
+    return Table(["workload", "configuration", metric, under, over], rows)
 
 
 def devices(findings: Findings) -> Section | None:

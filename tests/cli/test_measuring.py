@@ -132,7 +132,7 @@ def test_versions_are_compared_and_gated(command: Command, more: list[str], code
     assert (base, takes, again) == ("2.10 ms", verdict, "1.000× (1.000–1.000)")
     data = data_of(command)
     record = load(data)
-    assert versus.MODE.settings_of(record.config) == versus.VersusConfig("old", "new", 0.2 if "20%" in more else 0.03)
+    assert versus.MODE.settings_of(record.config) == versus.VersusConfig("old", ["new"], 0.2 if "20%" in more else 0.03)
     assert record.config.environments == ["torch@old", "torch@new"]
     assert {trial.options.label for trial in record.trials} == {"@old", "@new", "@old control=on"}
     written = (data.read_text(), data.with_suffix(".md").read_text())
@@ -252,7 +252,7 @@ def test_bisect_finds_the_first_slow_version_with_each_probe_beside_good(command
     assert said[1].startswith("bisect: v5 takes 1.4") and f" as long as v0 ({command.results}" in said[1]
     records = [load(data) for data in command.results.glob("*.json")]
     asked = [versus.MODE.settings_of(record.config) for record in records]
-    assert sorted((pair.base, pair.head) for pair in asked) == [("v0", f"v{number}") for number in (2, 3, 4, 5)]
+    assert sorted((pair.base, *pair.heads) for pair in asked) == [("v0", f"v{number}") for number in (2, 3, 4, 5)]
     assert any(trial.options.control for trial in records[0].trials)
     (series,) = history(records)  # of all versions over v0
     assert (series.over, len(series.points)) == ("@v0", 4)

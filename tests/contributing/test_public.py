@@ -89,7 +89,7 @@ def personal() -> Run:
     described = run.scenarios[0].description
     workload = dataclasses.replace(described.workloads[0], name="erikas", data="Erika's pictures")
     described = made.changed(described, title="Erika", text="Erika", source="Erika", kind="erika", workloads=[workload])
-    asked = versus.MODE.configured(run.config, versus.VersusConfig("erika-fork", "keras-3.15.0", 0.03))
+    asked = versus.MODE.configured(run.config, versus.VersusConfig("erika-fork", ["keras-3.15.0"], 0.03))
     config = made.changed(
         asked,
         scenarios=[f"{HOME}erika_net.py/erikas", "iris_*", "erika*"],
@@ -123,7 +123,7 @@ def test_nothing_is_left_of_who_and_where_but_what_names_scenarios_if_it_is_aske
     ((name, alias),) = cleaned.renamed.items()
     assert name == "erika_net" and cleaned.record.config.scenarios == ["iris_*", alias]
     own = cleaned.record.config.own
-    assert own == {"base": "env-1", "head": "keras-3.15.0", "threshold": 0.03}
+    assert own == {"base": "env-1", "heads": ["keras-3.15.0"], "threshold": 0.03}
     (options,) = cleaned.record.config.options
     assert (options.environment, options["env"]) == ("env-1", "VARIABLE=1")
     trial = cleaned.record.trials[0]

@@ -68,7 +68,7 @@ def test_a_checkout_and_requirements_are_to_be_installed(here: Path) -> None:
         ("keras-3.14", [], "'keras-3.14' is neither a label, nor the path .* such as 'keras==3.14"),
         ("./gone", ["old"], "'./gone' is neither a label"),
         ("empty", [], "empty: neither an interpreter, nor a folder with an environment"),
-        *((word, [], "BASE or HEAD is empty") for word in ("", "  ")),  # not the current folder
+        *((word, [], "BASE or a HEAD is empty") for word in ("", "  ")),  # not the current folder
     ],
 )
 def test_what_means_nothing_is_refused(here: Path, word: str, known: list[str], complaint: str) -> None:
@@ -81,18 +81,18 @@ def test_what_means_nothing_is_refused(here: Path, word: str, known: list[str], 
 def test_labels_are_compared_where_a_backend_has_both() -> None:
     paths = {"torch@old": "/old/python", "torch@new": "/new/python", "jax@old": "/jax/python"}
     named = Interpreters(made.by_environment(paths))
-    interpreters, environments, labels = sides.sides("old", "new", named, ["jax", "torch"], print)
+    interpreters, environments, labels = sides.sides(["old", "new"], named, ["jax", "torch"], print)
     assert (labels, list(map(str, environments))) == (["old", "new"], ["torch@old", "torch@new"])
     assert list(map(interpreters.of, environments)) == ["/old/python", "/new/python"]
     with pytest.raises(UsageError, match=r"no backend has both old and new; there are: torch@old, torch@new, jax@"):
-        sides.sides("old", "new", named, ["jax"], print)
+        sides.sides(["old", "new"], named, ["jax"], print)
 
 
 def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: Built) -> None:
     said: list[str] = []
     named = {"jax": "/jax/python", "torch": "/shared/python", "tensorflow": "/shared/python"}
     chosen = Interpreters(made.by_environment(named))
-    interpreters, environments, _ = sides.sides("keras==3.14", "keras==3.15", chosen, list(named), said.append)
+    interpreters, environments, _ = sides.sides(["keras==3.14", "keras==3.15"], chosen, list(named), said.append)
     assert [python for python, _ in built] == ["/jax/python"] * 2 + ["/shared/python"] * 2
     assert said == ["made"] * 4
     assert environments[:2] == [Environment("jax", label) for label in ("keras-3.14", "keras-3.15")]
@@ -101,19 +101,23 @@ def test_what_is_installed_is_put_on_top_of_each_interpreter_once(built: Built) 
 
 def test_the_same_twice_has_two_labels_and_so_have_two_things_of_one_name(here: Path, built: Built) -> None:
     python = environment(here / "old")
-    interpreters, environments, _ = sides.sides("old", python, Interpreters(), ["torch"], print)
+    interpreters, environments, _ = sides.sides(["old", python], Interpreters(), ["torch"], print)
     assert environments == [Environment("torch", "old"), Environment("torch", "old-again")]
     assert set(map(interpreters.of, environments)) == {python}
-    *_, labels = sides.sides("keras>=3.14", "keras==3.14", Interpreters(), ["torch"], print)
+    *_, labels = sides.sides(["keras>=3.14", "keras==3.14"], Interpreters(), ["torch"], print)
     assert labels == ["keras-3.14", "keras-3.14-head"]
+    *_, labels = sides.sides(
+        ["old", "old", "old"], Interpreters({Environment("torch", "old"): python}), ["torch"], print
+    )
+    assert labels == ["old", "old-again", "old-again2"]
 
 
 def test_requirements_tell_which_backends_matter() -> None:
     packages = ["jax", "tensorflow", "torch"]
-    assert sides.about("torch==2.6", "torch==2.7", packages, []) == ["torch"]
-    assert sides.about("keras==3.14 jax==0.9", "torch==2.7", packages, []) == ["jax", "torch"]
-    assert sides.about("jaxlib==0.9", "jaxlib==0.10", packages, []) == ["jax"]
-    assert sides.about("keras==3.14", "old", packages, ["old"]) == []
+    assert sides.about(["torch==2.6", "torch==2.7"], packages, []) == ["torch"]
+    assert sides.about(["keras==3.14 jax==0.9", "torch==2.7"], packages, []) == ["jax", "torch"]
+    assert sides.about(["jaxlib==0.9", "jaxlib==0.10"], packages, []) == ["jax"]
+    assert sides.about(["keras==3.14", "old"], packages, ["old"]) == []
 
 
 @pytest.mark.processes

@@ -51,7 +51,7 @@ def test_files_have_names_there_that_are_told_from_those_here(
 
 def test_the_words_of_other_commands() -> None:
     nothing = RemoteBundle()
-    assert shell_words(versus.VersusSettings(base="a", head="b c"), nothing)[-2:] == ["a", "'b c'"]
+    assert shell_words(versus.VersusSettings(base="a", head=["b c", "d"]), nothing)[-3:] == ["a", "'b c'", "d"]
     tried = shell_words(fastest.FastestSettings(["x"], tries=["jit"]), nothing)
     assert tried == ['--results="$F"/results', "--try=jit", "x"]
     assert shell_words(RunSettings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]

@@ -56,7 +56,7 @@ def test_the_index_links_each_row_to_the_newest_run_that_measured_it_with_defaul
     of(3, "dense", Options(jit=False))
     of(4, "dense", Options(batch=8), explain.MODE.configured(PLAIN))  # an explanation's size says nothing of sizes
     of(5, "iris")
-    of(6, "dense", config=versus.MODE.configured(PLAIN, versus.VersusConfig("old", "new", 0.03)))
+    of(6, "dense", config=versus.MODE.configured(PLAIN, versus.VersusConfig("old", ["new"], 0.03)))
     index = made_from([tmp_path])[tmp_path / INDEX]
     lines = [[cell.strip() for cell in line.strip("|").split("|")] for line in index.splitlines() if line[:1] == "|"]
     assert lines[[line[0] for line in lines].index("workload") + 2 :] == [

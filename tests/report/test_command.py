@@ -46,14 +46,14 @@ CASES: dict[str, dict[str, Any]] = {
     "fastest a --try backend,dtype": A | {"effort": EFFORT},
     "soak a --for predict --minutes 2": A | {"effort": SOAKED, "control": True},
     "explain a": A,
-    "versus base head --scenario a --rounds 3 --threshold 10%": A | {"effort": exactly(3), "control": True},
+    "versus base head next --scenario a --rounds 3 --threshold 10%": A | {"effort": exactly(3), "control": True},
 }
 OWN: dict[str, object] = {
     "fastest a": fastest.RaceConfig(),
     "fastest a --for predict-one --within 10%": fastest.RaceConfig("predict-one", 0.1),
     "fastest a --try backend,dtype": fastest.RaceConfig(tries=["backend", "dtype"]),
     "soak a --for predict --minutes 2": soak.SoakConfig("predict", 2.0),
-    "versus base head --scenario a --rounds 3 --threshold 10%": versus.VersusConfig("base", "head", 0.1),
+    "versus base head next --scenario a --rounds 3 --threshold 10%": versus.VersusConfig("base", ["head", "next"], 0.1),
 }
 
 

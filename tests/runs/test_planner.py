@@ -36,7 +36,7 @@ def test_a_base_beside_its_control_is_measured_once_where_the_head_is_missing(
     had: int, stop: StopReason | None
 ) -> None:
     row = RowProgress([made.case(), made.case(options=Options(control=True))], had=had)
-    planner = VersusPlanner(RunConfig(), VersusConfig("old", "new", 0.03))
+    planner = VersusPlanner(RunConfig(), VersusConfig("old", ["new"], 0.03))
     assert planner.decide(row, Decision()).stop is stop
 
 

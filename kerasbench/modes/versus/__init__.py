@@ -1,5 +1,6 @@
-"""The mode ``versus``: two versions side by side, and the search for the version that made a step slower."""
+"""The mode ``versus``: versions side by side, and the search for the version that made a step slower."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
@@ -19,11 +20,11 @@ class VersusSettings(Settings):
         "The smallest difference that counts as faster or slower. At least 3%, the default.")
     # fmt: on
     base: str = ""
-    head: str = ""
+    head: Sequence[str] = ()  # each is compared with the base
 
     @property
     def arguments(self) -> list[str]:
-        return [*filter(None, (self.base, self.head))]
+        return [*filter(None, (self.base, *self.head))]
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,8 @@ class BisectSettings(VersusSettings):
 
 @dataclass(frozen=True)
 class VersusConfig:
-    base: str  # its label, as that of head: the two are compared alone
-    head: str
+    base: str  # its label, as those of the heads: each is compared with it
+    heads: list[str]
     threshold: Annotated[float, Meta(ge=0, lt=1)]  # the smallest difference that counts, as a share
 
 
@@ -45,8 +46,11 @@ BETWEEN = "As for versus. With two, all versions between them are candidates."
 COMMAND = Command(
     "versus",
     VersusSettings,
-    [Argument("base", "BASE", FORMS), Argument("head", "HEAD", "What to compare with BASE; same forms.")],
-    more="Both take turns, on every backend that has both. Requirements are installed into an environment on top of "
+    [
+        Argument("base", "BASE", FORMS),
+        Argument("head", "HEAD...", "What to compare with BASE, one or more; same forms."),
+    ],
+    more="All take turns, on every backend that has all. Requirements are installed into an environment on top of "
     "the backend's interpreter, which is made anew each time.",
     examples=[
         "kerasbench versus 'keras==3.14.*' 'keras==3.15.*'  # what became faster or slower?",

@@ -1,7 +1,7 @@
-"""Two versions side by side, in the same blocks of one run."""
+"""Versions side by side, in the same blocks of one run: a base, and each head beside it."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE
@@ -116,27 +116,30 @@ def require_decided(comparisons: Sequence[Versus]) -> None:
 
 @derived
 def versions(findings: Findings) -> list[Versus]:
-    """Compare the versions of each pair of labels; none where none were asked for."""
-    rows: dict[tuple[str, str], list[Row]] = {}
+    """Compare each head with its base; none where no versions were compared."""
+    rows: dict[str, list[Row]] = {}
     for row in findings.summary.rows:
         if row.origin.config.mode == MODE.name:
-            settings = MODE.settings_of(row.origin.config)
-            rows.setdefault((settings.base, settings.head), []).append(row)
-    comparisons = []
-    for (base, head), measured in rows.items():
-        effect = max([findings.effect, *(MODE.settings_of(row.origin.config).threshold for row in measured)])
-        pairs = [
-            VersionPair(row, common.with_options(environment=base), common.with_options(environment=head))
-            for row in measured
-            for common in dict.fromkeys(column.paired for column in row.cases)
-            if {common.with_options(environment=label) for label in (base, head)} & row.cases.keys()
-        ]
-        # The verdicts on each kind of number are judged together, because their number matters.
-        kinds = [{pair.key: pair.contrast(pair.row.headline) for pair in pairs}]
-        kinds += [
-            {pair.key: pair.contrast(metric) for pair in pairs if metric != pair.row.headline} for metric in BESIDES
-        ]
-        contrasts = [contrast for kind in kinds for contrast in judge(kind, effect).values()]
-        untouched = {pair.key: pair.contrast(UNTOUCHED) for pair in pairs if pair.differ_in_keras_alone}
-        comparisons.append(Versus(base, head, effect, pairs, contrasts, list(judge(untouched, effect).values())))
-    return comparisons
+            rows.setdefault(MODE.settings_of(row.origin.config).base, []).append(row)
+    return [comparison for base, measured in rows.items() for comparison in _compared(base, measured, findings.effect)]
+
+
+def _compared(base: str, rows: Sequence[Row], effect: float) -> Iterator[Versus]:
+    effect = max([effect, *(MODE.settings_of(row.origin.config).threshold for row in rows)])
+    pairs: dict[str, list[VersionPair]] = {}
+    for row in rows:
+        for head in MODE.settings_of(row.origin.config).heads:
+            for common in dict.fromkeys(column.paired for column in row.cases):
+                pair = VersionPair(row, *(common.with_options(environment=label) for label in (base, head)))
+                if {pair.base, pair.head} & row.cases.keys():
+                    pairs.setdefault(head, []).append(pair)
+    every = [pair for of_head in pairs.values() for pair in of_head]
+    # The verdicts on each kind of number are judged together, because their number matters.
+    kinds = [{pair.key: pair.contrast(pair.row.headline) for pair in every}]
+    kinds += [{pair.key: pair.contrast(metric) for pair in every if metric != pair.row.headline} for metric in BESIDES]
+    judged = [judge(kind, effect) for kind in kinds]
+    untouched = judge({pair.key: pair.contrast(UNTOUCHED) for pair in every if pair.differ_in_keras_alone}, effect)
+    for head, of_head in pairs.items():
+        contrasts = [kind[pair.key] for kind in judged for pair in of_head if pair.key in kind]
+        of_import = [untouched[pair.key] for pair in of_head if pair.key in untouched]
+        yield Versus(base, head, effect, of_head, contrasts, of_import)

@@ -1,4 +1,4 @@
-"""What a comparison of versions measures: base and head of each backend in pairs, the base twice. A search compares."""
+"""What a comparison of versions measures: base and heads in turns, the base twice. A search compares."""
 
 import sys
 from collections.abc import Callable, Sequence
@@ -33,37 +33,37 @@ def config_of(settings: VersusSettings) -> RunConfig:
     threshold = parse.share(settings.threshold, "--threshold")
     if threshold < MINIMAL_EFFECT:
         raise UsageError(f"--threshold takes {percent(MINIMAL_EFFECT)} or more, not {100 * threshold:.2f} %")
-    return MODE.configured(replace(config, control=True), VersusConfig("", "", threshold))
+    return MODE.configured(replace(config, control=True), VersusConfig("", [], threshold))
 
 
 class VersusPlanner(Planner[VersusConfig]):
     def with_interpreters(
         self, words: VersusSettings, chosen: Interpreters, on_event: events.OnEvent
     ) -> tuple[RunConfig, Interpreters]:
-        """Make both sides' interpreters if need be: of the backends named, else required (``torch==2.6``), else all."""
+        """Make the sides' interpreters if need be: of the backends named, else required (``torch==2.6``), else all."""
 
         def say(line: str) -> None:
             on_event(events.Notice(line))
 
-        config = self.config
+        config, texts = self.config, [words.base, *words.head]
         catalog.require_known(config.scenarios, config.model_config, config.suite)
         with suppress(catalog.BackendNeeded):  # before anything is installed
             catalog.select(
                 config.scenarios, sys.executable, None, config.keep_env, config.model_config, config.suite, bare=True
             )
         packages = {backends.get(name).PACKAGE: name for name in backends.names()}
-        known = sides.about(words.base, words.head, list(packages), chosen.labels())
+        known = sides.about(texts, list(packages), chosen.labels())
         named = config.backends or [packages[package] for package in known] or backends.names()
         # Another run may be measuring in an environment that is made again.
         with machine_lock(on_wait=say if words.wait else None):
-            interpreters, environments, (base, head) = sides.sides(words.base, words.head, chosen, named, say)
+            interpreters, environments, (base, *heads) = sides.sides(texts, chosen, named, say)
         interpreters.require(environments)
-        own = replace(self.settings, base=base, head=head)
+        own = replace(self.settings, base=base, heads=heads)
         return MODE.configured(replace(config, environments=list(map(str, environments))), own), interpreters
 
     def decide(self, row: RowProgress, usual: Decision) -> Decision:
-        versions = [case for case in row.alive if not case.options.control]
-        is_broken = row.had and len(versions) < 2 <= len(row.cases)
+        labels = {case.options.environment for case in row.alive if not case.options.control}
+        is_broken = row.had and len(row.cases) > 1 and (len(labels) < 2 or self.settings.base not in labels)
         return replace(usual, stop=StopReason.BROKEN) if is_broken else usual
 
 

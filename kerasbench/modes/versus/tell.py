@@ -1,8 +1,8 @@
-"""Two versions that one run compared: what the head takes longer for than the base."""
+"""Versions that one run compared: what a head takes longer for than the base."""
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.contrasts import CaseInRow, Contrast
@@ -11,12 +11,13 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
 from kerasbench.modes.versus import MODE
 from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, versions
+from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts, command, contrasts
-from kerasbench.report.sections import Bar, BarChart, Section, Strong, Words
+from kerasbench.report.sections import EMPTY, Bar, BarChart, Cell, Section, Strong, Table, Words, texts
 from kerasbench.report.teller import ModeReport, Told
 from kerasbench.report.warnings import Marks
-from kerasbench.report.words import as_given, as_long, could_have_seen, listed, names, timed_in, times
+from kerasbench.report.words import as_given, as_long, could_have_seen, listed, names, timed_in, times, took
 from kerasbench.results.run import MIN_ROUNDS, Run, RunConfig
 from kerasbench.text import blanked, count
 
@@ -63,26 +64,58 @@ def _overall(versus: Versus) -> str:
     return f"{versus.head} instead of {versus.base} takes {listed(parts)} of {len(steps)} cases"
 
 
+def _titled(comparisons: Iterable[Versus]) -> str:
+    return "; ".join(map(_overall, comparisons))
+
+
 def _called(contrasts: Iterable[Contrast]) -> list[str]:
     columns = [contrast.under.column.paired for contrast in contrasts]
     called = names(dict.fromkeys(columns))
     return [called[column] for column in columns]
 
 
-def _chart(versus: Versus, record: Run) -> BarChart:
-    seen = charts.looks(step.under.column.paired for step in versus.headlines)
+def _chart(comparisons: Sequence[Versus], record: Run) -> BarChart:
+    base, heads = comparisons[0].base, [versus.head for versus in comparisons]
+    steps = [step for versus in comparisons for step in versus.headlines]
+    seen = charts.looks(step.under.column.paired for step in steps)
     groups: dict[str, list[Bar]] = {}
-    for step, name in zip(versus.headlines, _called(versus.headlines), strict=True):
-        bar = charts.bar(name, seen[step.under.column.paired], step.over, step.metric, step, step.is_decided)
+    for step, name in zip(steps, _called(steps), strict=True):
+        title = name if len(heads) == 1 else f"{name}, {step.over.column.options.environment}"
+        bar = charts.bar(title, seen[step.under.column.paired], step.over, step.metric, step, step.is_decided)
         groups.setdefault(step.over.row.label, []).append(bar)
-    caption = f"Time with {versus.head}, relative to {versus.base} (1×). {charts.where(record)}."
-    return charts.bars(_overall(versus), caption, list(groups.items()))
+    caption = f"Time with {listed(heads)}, relative to {base} (1×). {charts.where(record)}."
+    return charts.bars(_titled(comparisons), caption, list(groups.items()))
+
+
+def _table(comparisons: Sequence[Versus], with_steps: bool) -> Table:
+    """Return a line for each number of the base, with a column for each head; of steps, or of all others."""
+    lines: dict[tuple[str, Column, str], dict[str, Contrast]] = {}
+    for versus in comparisons:
+        for contrast in versus.contrasts:
+            if contrast.is_headline is with_steps:
+                row, base = contrast.over.row, contrast.under.column
+                lines.setdefault((row.label, base, contrast.metric), {})[versus.head] = contrast
+    rows = []
+    for (label, _, metric), of_heads in lines.items():
+        first = next(iter(of_heads.values()))
+        titles = [] if with_steps else [BY_NAME[metric].title]
+        cells = texts(label, *_called([first]), *titles)
+        estimate = first.under.case.estimate(metric)
+        cells.append(Cell(took(estimate, metric), estimate.value) if estimate else EMPTY)
+        cells += [contrasts.takes(of_heads[v.head]) if v.head in of_heads else EMPTY for v in comparisons]
+        rows.append([*cells, Cell(times(first.again), first.again.value) if first.again else EMPTY])
+    under, heads = comparisons[0].base, [f"{versus.head} takes" for versus in comparisons]
+    columns = ["workload", "configuration", *([] if with_steps else ["metric"]), under, *heads, f"{under} again takes"]
+    return Table(columns, rows)
 
 
 def worse(versus: Versus, with_steps: bool = True) -> list[str]:
     """Return a sentence for each number of the head that is worse (steps have a table on a page), or that it lacks."""
     told = (contrast for contrast in versus.regressions if with_steps or not contrast.is_headline)
-    lines = [f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))}." for contrast in told]
+    lines = [
+        f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))} with {versus.head}."
+        for contrast in told
+    ]
     for pair, failure in versus.broken:
         what = f"{versus.head} fails, {versus.base} does not: {failure.code}"
         if failure.code is Code.PARITY:
@@ -110,18 +143,18 @@ def _case(case: VersionPair | Contrast) -> str:
     return f"{row.label} on {names([base.paired])[base.paired]}"
 
 
-def _notes(versus: Versus) -> Iterator[Words]:
-    steps = versus.headlines
+def _notes(steps: Sequence[Contrast], heads: int, effect: float) -> Iterator[Words]:
+    head = "the head" if heads == 1 else "a head"
     yield [
         f"Time per {timed_in([step.over.row for step in steps])} (median) with the base; "
-        "the head takes N× as long (95 % interval). ",
+        f"{head} takes N× as long (95 % interval). ",
         Strong("Bold"),
-        f": clearly different, by more than {as_given(versus.effect)}. The base measured again should take 1×.",
+        f": clearly different, by more than {as_given(effect)}. The base measured again should take 1×.",
     ]
     undecided = (step for step in steps if step.verdict is Verdict.INCONCLUSIVE and not step.withheld)
     ratios = [step.ratio for step in undecided if not step.ratio.disturbed]
     widest = max(ratios, key=lambda ratio: ratio.half_width or 0.0, default=None)
-    if seen := could_have_seen(widest, versus.effect):
+    if seen := could_have_seen(widest, effect):
         yield f"Undecided: {seen[0].lower()}{seen[1:]}"
 
 
@@ -130,7 +163,7 @@ class VersusReport(ModeReport):
 
     def words(self, config: RunConfig) -> list[str]:
         settings = MODE.settings_of(config)
-        return [MODE.name, settings.base, settings.head, *command.scenarios_of(config)]
+        return [MODE.name, settings.base, *settings.heads, *command.scenarios_of(config)]
 
     def rounds(self, config: RunConfig) -> Iterator[str]:
         yield from command.rounds_of(dataclasses.replace(config, control=False))  # it always has one
@@ -138,25 +171,29 @@ class VersusReport(ModeReport):
             yield from ("--threshold", f"{100 * threshold:g}%")
 
     def title(self, findings: Findings) -> str:
-        return "; ".join(map(_overall, versions(findings))) if findings.mode == MODE.name else ""
+        return _titled(versions(findings)) if findings.mode == MODE.name else ""
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
+        groups: dict[str, list[Versus]] = {}
         for versus in versions(findings):
-            steps = versus.headlines
-            part = Section(_overall(versus), lines=[*worse(versus, with_steps=False), *undecided(versus)])
+            groups.setdefault(versus.base, []).append(versus)
+        for comparisons in groups.values():
+            steps = [step for versus in comparisons for step in versus.headlines]
+            lines = [line for versus in comparisons for line in worse(versus, with_steps=False)]
+            lines += dict.fromkeys(line for versus in comparisons for line in undecided(versus))
+            part = Section(_titled(comparisons), lines=lines)
             if steps:
-                headers = (versus.base, f"{versus.head} takes", "", f"{versus.base} again takes")
-                chart, table = _chart(versus, findings.record), contrasts.table(steps, _called(steps), *headers)
-                part = part._replace(chart=chart, table=table, notes=list(_notes(versus)))
+                notes = list(_notes(steps, len(comparisons), comparisons[0].effect))
+                chart, table = _chart(comparisons, findings.record), _table(comparisons, with_steps=True)
+                part = part._replace(chart=chart, table=table, notes=notes)
             if findings.mode == MODE.name or steps:
                 yield part
-        for versus in versions(findings) if findings.mode == MODE.name else ():
-            others = [contrast for contrast in versus.contrasts if not contrast.is_headline]
+        for comparisons in groups.values() if findings.mode == MODE.name else ():
+            others = [number for versus in comparisons for number in versus.contrasts if not number.is_headline]
             clear = count(sum(contrast.is_decided for contrast in others), "clear difference")
             if others:
-                headers = (versus.base, f"{versus.head} takes", "metric", f"{versus.base} again takes")
                 heading = f"First step, prediction and memory: {clear} in {len(others)} numbers"
-                yield Section(heading, table=contrasts.table(others, _called(others), *headers), folded=True)
+                yield Section(heading, table=_table(comparisons, with_steps=False), folded=True)
 
     def advice(self, findings: Findings) -> Iterator[Words]:
         if findings.mode == MODE.name and all(row.rounds < MIN_ROUNDS for row in findings.summary.rows):
@@ -166,13 +203,16 @@ class VersusReport(ModeReport):
     def sentences(self, findings: Findings) -> list[str]:
         known = versions(findings) if findings.mode == MODE.name else []
         lines = [[f"{_overall(versus)}.", *worse(versus), *undecided(versus)] for versus in known]
-        return [blanked(line) for of_versus in lines for line in of_versus]
+        return list(dict.fromkeys(blanked(line) for of_versus in lines for line in of_versus))
 
     def contrasts(self, findings: Findings) -> Told:
+        controls: set[tuple[CaseKey, str]] = set()  # of several heads, the base has one
         for versus in versions(findings):
             for contrast in (*versus.contrasts, *versus.untouched):
                 yield contrast, {"is_control": contrast.metric == UNTOUCHED}
-                if contrast.again is not None:
-                    base = contrast.under
+                base = contrast.under
+                key = base.row.key(base.column), contrast.metric
+                if contrast.again is not None and key not in controls:
+                    controls.add(key)
                     again = CaseInRow(base.row, base.column.with_options(control=True))
                     yield Contrast(again, base, contrast.metric, contrast.again), {"is_control": True}
