@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 from unittest.mock import patch
 
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.ratios import RowRatios, by_rounds
+from kerasbench.analysis.ratios import RowRatios, divide_rounds
 from kerasbench.events import Event, OnEvent
 from kerasbench.host.noise import MachineState
 from kerasbench.modes import known
@@ -54,8 +54,8 @@ def quiet(*heavy: int, hot: bool = False) -> MachineMonitor:
 
 
 def by_round(ratios: RowRatios[Column], a: Column, b: Column, metric: str) -> LogEstimate | None:
-    """In place of RowRatios.within_sessions, for trials without slices."""
-    return by_rounds(ratios.cases[a].by_round(metric), ratios.cases[b].by_round(metric), {})
+    """In place of RowRatios.estimate_within_sessions, for trials without slices."""
+    return divide_rounds(ratios.cases[a].by_round(metric), ratios.cases[b].by_round(metric), {})
 
 
 def run(
@@ -82,7 +82,7 @@ def run(
     state = different.pop("state", None) or made.state()
     interpreter = [different.pop("interpreter")] if "interpreter" in different else []
     heard = Events() if events is None else events
-    with patch.object(schedule, "order_cases", in_order), patch.object(RowRatios, "within_sessions", by_round):
+    with patch.object(schedule, "order_cases", in_order), patch.object(RowRatios, "estimate_within_sessions", by_round):
         launcher = BlockLauncher(plan, planner, launch, monitor or quiet(), heard, state, *interpreter)
         return rounds.Rounds(plan, planner, store, launcher, heard, state, **different).execute()
 

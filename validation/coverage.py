@@ -18,7 +18,7 @@ from collections.abc import Sequence
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate, judge
 from kerasbench.analysis.families import ASSUMED, TYPICAL_SCATTER, Family
-from kerasbench.analysis.ratios import by_slices, over_blocks
+from kerasbench.analysis.ratios import divide_slices, sum_up_blocks
 from kerasbench.plan.duration import RunScatter, minimum_detectable_effect
 from kerasbench.protocol.measurement import Samples, Slice
 
@@ -55,8 +55,8 @@ def ratio(
 ) -> LogEstimate:
     """Return the estimate of a ratio that is ``factor``; the machine slows down by ``drift`` until the last block."""
     speeds = [1 + drift * index / blocks for index in range(blocks)]
-    paired = [by_slices(trial(rng, scatter, factor * speed), trial(rng, scatter, speed)) for speed in speeds]
-    combined = over_blocks([block for block in paired if block is not None], assumed)
+    paired = [divide_slices(trial(rng, scatter, factor * speed), trial(rng, scatter, speed)) for speed in speeds]
+    combined = sum_up_blocks([block for block in paired if block is not None], assumed)
     assert combined is not None
     return combined
 

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, estimate, judge
-from kerasbench.analysis.ratios import by_rounds
+from kerasbench.analysis.ratios import divide_rounds
 from kerasbench.modes.sweep import series
 from kerasbench.modes.sweep.plan import sizes_between
 from kerasbench.modes.sweep.series import Crossing, Ratios, fit
@@ -59,7 +59,7 @@ def duel(
 ) -> list[tuple[float, LogEstimate]]:
     found = []
     for size in sizes:
-        paired = by_rounds(steps(rng, A, size, rounds, scatter), steps(rng, other, size, rounds, scatter), {})
+        paired = divide_rounds(steps(rng, A, size, rounds, scatter), steps(rng, other, size, rounds, scatter), {})
         assert paired is not None
         found.append((float(size), paired))
     return found

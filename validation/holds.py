@@ -114,7 +114,7 @@ def answers(folder: Path) -> Iterator[Answer]:
                 if ratio.low and ratio.high:
                     place = (ranking.fastest, contrast.over.column)
                     ratios[place] = (math.log(ratio.low), ratio.log_centre, math.log(ratio.high))
-            yield Answer("_".join(scenario), kind, float(at), ranking.disturbed, ranking.first is not None, ratios)
+            yield Answer("_".join(scenario), kind, float(at), ranking.disturbed, ranking.winner is not None, ratios)
 
 
 def judge(folder: Path) -> int:

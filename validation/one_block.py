@@ -31,7 +31,7 @@ from columns import spread
 
 from kerasbench.analysis.cases import Measured
 from kerasbench.analysis.families import Family
-from kerasbench.analysis.ratios import RowRatios, by_slices, estimate_ratio, family_of
+from kerasbench.analysis.ratios import RowRatios, divide_slices, estimate_ratio, family_of
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.measurement import Samples
@@ -145,7 +145,7 @@ def differences(a: Measured, b: Measured, halved: Callable[[int, int], bool]) ->
         sides = ours.samples["train"], other.samples["train"]
         count = min(map(len, sides))
         if count >= LEAST_SLICES:
-            one, two = (by_slices(*(half(side, count, halved, which) for side in sides)) for which in (True, False))
+            one, two = (divide_slices(*(half(side, count, halved, which) for side in sides)) for which in (True, False))
             if one and two and one.error and two.error:
                 yield (one.log - two.log) / math.hypot(one.error, two.error)
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Prior, Verdict, judge, prior_of, variance
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.ratios import moderated
+from kerasbench.analysis.ratios import moderate_logs
 from kerasbench.results.run import MIN_ROUNDS, Effort, exactly
 from kerasbench.runs import stopping
 
@@ -40,7 +40,7 @@ class Row:
         self.logs = np.vstack([self.logs, drawn])
 
     def ratio(self, over: int, under: int, prior: Prior | None) -> LogEstimate:
-        found = moderated([float(log) for log in self.logs[:, over] - self.logs[:, under]], prior)
+        found = moderate_logs([float(log) for log in self.logs[:, over] - self.logs[:, under]], prior)
         return replace(found, between_sessions=BETWEEN)
 
     @property

@@ -90,7 +90,7 @@ def by_session(contrast: Contrast) -> dict[int, LogEstimate]:
         return {}
     scatter = row.ratios.assumed_scatter(over, under, metric)
     sessions = ratios.group_by_session(row.ratios.blocks(over, under, metric))
-    known = {day: ratio for day, blocks in sessions.items() if (ratio := ratios.over_blocks(blocks, scatter))}
+    known = {day: ratio for day, blocks in sessions.items() if (ratio := ratios.sum_up_blocks(blocks, scatter))}
     return known if len(known) > 1 else {}
 
 

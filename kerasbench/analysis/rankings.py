@@ -20,7 +20,7 @@ from kerasbench.analysis.contrasts import (
 )
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, LogEstimate, Verdict
 from kerasbench.analysis.metrics import A_CALL
-from kerasbench.analysis.ratios import by_means
+from kerasbench.analysis.ratios import divide_means
 from kerasbench.analysis.rows import Row
 from kerasbench.protocol.columns import CPU, Column
 from kerasbench.variants.variant import Variant
@@ -28,7 +28,7 @@ from kerasbench.variants.variant import Variant
 
 @dataclass(frozen=True)
 class Ranking:
-    """Who is fastest in a row, or the first of several; where each is slower than another, none is ``first``."""
+    """Who is fastest in a row, or comes first of several; where each is slower than another, there is no ``winner``."""
 
     fastest: Column | None  # None where there is nothing to be compared with
     others: list[Contrast]  # each other column over the fastest
@@ -40,13 +40,10 @@ class Ranking:
         return bool(self.others) and all(contrast.ratio.has_interval for contrast in self.others)
 
     @property
-    def first(self) -> Column | None:
-        """The fastest where all others are slower: significantly, or of a tentative table."""
-        if self.disturbed:
-            return None
-        if self.proven:
-            return self.fastest if all(contrast.verdict is Verdict.SLOWER for contrast in self.others) else None
-        return self.fastest if self.tentative else None
+    def winner(self) -> Column | None:
+        """The fastest where the intervals of all others lie above the smallest effect: it is clearly fastest."""
+        is_clear = self.proven and self.believed
+        return self.fastest if is_clear and all(other.verdict is Verdict.SLOWER for other in self.others) else None
 
     @property
     def disturbed(self) -> bool:
@@ -113,7 +110,7 @@ def longer_by_means(contrast: Contrast) -> float | None:
     ratio = contrast.ratio
     if contrast.metric != HEADLINE or ratio.low is None or ratio.high is None:
         return None
-    means = by_means(contrast.over.case, contrast.under.case)
+    means = divide_means(contrast.over.case, contrast.under.case)
     return None if means is None or ratio.low <= means <= ratio.high else means
 
 

@@ -51,53 +51,53 @@ class BlockRatio:
 Compare = Callable[[Measurement, Measurement], BlockRatio | None]
 
 
-def by_slices(a: Samples, b: Samples) -> BlockRatio | None:
+def divide_slices(a: Samples, b: Samples) -> BlockRatio | None:
     """Return the median, over the cycles that count, of the difference of the logarithms of two columns' slices."""
-    return _by_cycles(a.ns_by_cycle, b.ns_by_cycle, a.disturbed_cycles | b.disturbed_cycles)
+    return _divide_cycles(a.ns_by_cycle, b.ns_by_cycle, a.disturbed_cycles | b.disturbed_cycles)
 
 
-def _by_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> BlockRatio | None:
-    counted = _counted(a, b, disturbed)
+def _divide_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> BlockRatio | None:
+    counted = _select_cycles(a, b, disturbed)
     if not counted:
         return None
     logs = [math.log(a[cycle] / b[cycle]) for cycle in counted]
     return BlockRatio(statistics.median(logs), median_error(logs), len(logs), bool(counted & disturbed))
 
 
-def _counted(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> Set[int]:
+def _select_cycles(a: Mapping[int, float], b: Mapping[int, float], disturbed: Set[int]) -> Set[int]:
     """Return the cycles of both columns that count: the undisturbed ones where they are enough, else all."""
     common = a.keys() & b.keys()
     left = common - disturbed
     return left if len(left) >= min(LEAST_UNDISTURBED, math.ceil(len(common) / 2)) else common
 
 
-def by_means(a: Measured, b: Measured) -> float | None:
+def divide_means(a: Measured, b: Measured) -> float | None:
     """Return the ratio of two training steps by means in place of medians: a long wait counts as much as it lasts."""
     blocks = []
     for (_, ours), (_, theirs) in trials_in_common(a, b):
-        log, by_medians = _log_of_means(ours, theirs), _epochs(ours, theirs)
+        log, by_medians = _divide_mean_epochs(ours, theirs), _divide_epochs(ours, theirs)
         if log is not None and by_medians is not None:
             blocks.append(replace(by_medians, log=log))
-    ratio = over_blocks(blocks, 0.0)
+    ratio = sum_up_blocks(blocks, 0.0)
     return ratio.value if ratio else None
 
 
-def _log_of_means(a: Measurement, b: Measurement) -> float | None:
-    unit = _shared_unit(a, b)
+def _divide_mean_epochs(a: Measurement, b: Measurement) -> float | None:
+    unit = _find_shared_unit(a, b)
     if unit is None:
         return None
-    steps = _mean_times(a.samples[TRAIN], b.samples[TRAIN])
-    if unit == "epoch" or steps is None or _leave_out_epochs(a, b):
+    steps = _average_slices(a.samples[TRAIN], b.samples[TRAIN])
+    if unit == "epoch" or steps is None or _have_steps_alone(a, b):
         return math.log(steps[0] / steps[1]) if steps else None
     if a.short_epoch is None or b.short_epoch is None:
         return None
-    epochs, more = _mean_times(a.samples[EPOCH], b.samples[EPOCH]), a.full_steps_per_epoch - a.short_epoch.steps
+    epochs, more = _average_slices(a.samples[EPOCH], b.samples[EPOCH]), a.full_steps_per_epoch - a.short_epoch.steps
     if epochs is None or more < 0:
         return None
     return math.log((epochs[0] + more * steps[0]) / (epochs[1] + more * steps[1]))
 
 
-def _shared_unit(a: Measurement, b: Measurement) -> str | None:
+def _find_shared_unit(a: Measurement, b: Measurement) -> str | None:
     """Return what slices of steps count if both trials trained, in the same unit, and ran no epochs in full."""
     ours, theirs = a.training, b.training
     if a.published or b.published or ours is None or theirs is None or ours.unit != theirs.unit:
@@ -105,34 +105,34 @@ def _shared_unit(a: Measurement, b: Measurement) -> str | None:
     return ours.unit
 
 
-def _mean_times(a: Samples, b: Samples) -> list[float] | None:
+def _average_slices(a: Samples, b: Samples) -> list[float] | None:
     sides = a.ns_by_cycle, b.ns_by_cycle
-    counted = _counted(*sides, a.disturbed_cycles | b.disturbed_cycles)
+    counted = _select_cycles(*sides, a.disturbed_cycles | b.disturbed_cycles)
     return [statistics.fmean(side[cycle] for cycle in counted) for side in sides] if counted else None
 
 
-def _steps(a: Measurement, b: Measurement) -> BlockRatio | None:
+def _divide_steps(a: Measurement, b: Measurement) -> BlockRatio | None:
     if a.training is None or b.training is None or "epoch" in (a.training.unit, b.training.unit):
         return None
-    return by_slices(a.samples[TRAIN], b.samples[TRAIN])
+    return divide_slices(a.samples[TRAIN], b.samples[TRAIN])
 
 
-def _epochs(a: Measurement, b: Measurement) -> BlockRatio | None:
+def _divide_epochs(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two epochs of the published length; None where they were run in full, or not measured."""
-    unit = _shared_unit(a, b)
+    unit = _find_shared_unit(a, b)
     if unit is None:
         return None
-    steps = by_slices(a.samples[TRAIN], b.samples[TRAIN])
-    if unit == "epoch" or _leave_out_epochs(a, b):
+    steps = divide_slices(a.samples[TRAIN], b.samples[TRAIN])
+    if unit == "epoch" or _have_steps_alone(a, b):
         return steps
     if a.short_epoch is None or b.short_epoch is None:
         return None
-    short = by_slices(a.samples[EPOCH], b.samples[EPOCH])
+    short = divide_slices(a.samples[EPOCH], b.samples[EPOCH])
     more = a.full_steps_per_epoch - a.short_epoch.steps
-    return joined((a, b), more, steps, short) if steps and short else None
+    return join_ratios((a, b), more, steps, short) if steps and short else None
 
 
-def joined(columns: tuple[Measurement, Measurement], more: int, steps: BlockRatio, short: BlockRatio) -> BlockRatio:
+def join_ratios(sides: tuple[Measurement, Measurement], more: int, steps: BlockRatio, short: BlockRatio) -> BlockRatio:
     """Return the ratio of a + b * S from that of the steps, r_b, and that of the short epochs, r_e.
 
     With E and B, the geometric means of both columns' medians of a short epoch of m full steps and of a step:
@@ -142,8 +142,8 @@ def joined(columns: tuple[Measurement, Measurement], more: int, steps: BlockRati
     """
     if more < 0:
         return steps
-    epoch_ns = statistics.geometric_mean([measurement.median_ns[EPOCH] for measurement in columns])
-    steps_ns = more * statistics.geometric_mean([measurement.median_ns[TRAIN] for measurement in columns])
+    epoch_ns = statistics.geometric_mean([measurement.median_ns[EPOCH] for measurement in sides])
+    steps_ns = more * statistics.geometric_mean([measurement.median_ns[TRAIN] for measurement in sides])
     above = epoch_ns * math.exp(short.log / 2), steps_ns * math.exp(steps.log / 2)
     below = epoch_ns * math.exp(-short.log / 2), steps_ns * math.exp(-steps.log / 2)
     share = (above[0] / sum(above) + below[0] / sum(below)) / 2
@@ -159,61 +159,61 @@ def joined(columns: tuple[Measurement, Measurement], more: int, steps: BlockRati
     )
 
 
-def _leave_out_epochs(a: Measurement, b: Measurement) -> bool:
+def _have_steps_alone(a: Measurement, b: Measurement) -> bool:
     return has_steps_alone(a) or has_steps_alone(b)
 
 
 def share_of_epochs(a: Measurement, b: Measurement) -> float:
-    ratio = _epochs(a, b)
+    ratio = _divide_epochs(a, b)
     return ratio.of_epochs if ratio else 0.0
 
 
-def _trained(a: Measurement, b: Measurement) -> BlockRatio | None:
+def _divide_training_rates(a: Measurement, b: Measurement) -> BlockRatio | None:
     """Return the ratio of two rates, by the steps alone where no epochs were measured."""
-    without_epochs = _shared_unit(a, b) == "step" and not (a.short_epoch and b.short_epoch)
-    ratio = _steps(a, b) if without_epochs else _epochs(a, b)
+    without_epochs = _find_shared_unit(a, b) == "step" and not (a.short_epoch and b.short_epoch)
+    ratio = _divide_steps(a, b) if without_epochs else _divide_epochs(a, b)
     ours, theirs = (side.train_samples / side.steps_per_epoch for side in (a, b))
     return ratio and replace(ratio, log=math.log(ours / theirs) - ratio.log)
 
 
-def _compared(stage: str, read: Callable[[Measurement], Mapping[int, float]]) -> Compare:
+def _make_comparison(stage: str, read: Callable[[Measurement], Mapping[int, float]]) -> Compare:
     def compare(a: Measurement, b: Measurement) -> BlockRatio | None:
         if stage not in a.samples or stage not in b.samples:
             return None
-        return _by_cycles(read(a), read(b), a.samples[stage].disturbed_cycles | b.samples[stage].disturbed_cycles)
+        return _divide_cycles(read(a), read(b), a.samples[stage].disturbed_cycles | b.samples[stage].disturbed_cycles)
 
     return compare
 
 
-def _called(way: str, batched: bool) -> Compare:
+def _make_call_comparison(way: str, batched: bool) -> Compare:
     stage = stage_of(way, batched)
-    return _compared(stage, lambda measurement: measurement.call_medians_ns[stage])
+    return _make_comparison(stage, lambda measurement: measurement.call_medians_ns[stage])
 
 
-def _grown(way: str, read: Callable[[Growth], float]) -> Compare:
+def _make_text_comparison(way: str, read: Callable[[Growth], float]) -> Compare:
     stage = text_stage(way)
 
     def times_ns(measurement: Measurement) -> dict[int, float]:
         lines = by_cycle(measurement.texts[stage], measurement.samples[stage])
         return {cycle: read(line) for cycle, line in lines.items()}
 
-    return _compared(stage, times_ns)
+    return _make_comparison(stage, times_ns)
 
 
-def _predicted(a: Measurement, b: Measurement) -> BlockRatio | None:
-    ratio = by_slices(a.samples[ALL], b.samples[ALL]) if ALL in a.samples and ALL in b.samples else None
+def _divide_prediction_rates(a: Measurement, b: Measurement) -> BlockRatio | None:
+    ratio = divide_slices(a.samples[ALL], b.samples[ALL]) if ALL in a.samples and ALL in b.samples else None
     return ratio and replace(ratio, log=-ratio.log)
 
 
 _BY_SLICES: dict[str, Compare] = {
-    "train_step_ms": _epochs,
-    "epoch_s": _epochs,
-    "steady_step_ms": _steps,
-    "train_samples_per_s": _trained,
-    "predict_samples_per_s": _predicted,
-    **{f"{called}_p50_ms": _called(*calls) for called, calls in CALLED.items()},
-    **{f"generate_{way}_ttft_ms": _grown(way, lambda line: line.ttft_ns) for way in GROWS},
-    **{f"generate_{way}_tpot_ms": _grown(way, lambda line: line.tpot_ns) for way in GROWS},
+    "train_step_ms": _divide_epochs,
+    "epoch_s": _divide_epochs,
+    "steady_step_ms": _divide_steps,
+    "train_samples_per_s": _divide_training_rates,
+    "predict_samples_per_s": _divide_prediction_rates,
+    **{f"{called}_p50_ms": _make_call_comparison(*calls) for called, calls in CALLED.items()},
+    **{f"generate_{way}_ttft_ms": _make_text_comparison(way, lambda line: line.ttft_ns) for way in GROWS},
+    **{f"generate_{way}_tpot_ms": _make_text_comparison(way, lambda line: line.tpot_ns) for way in GROWS},
 }
 
 
@@ -243,7 +243,7 @@ def divide_trials(a: Measurement, b: Measurement, metric: str) -> BlockRatio | N
 
 def estimate_ratio(a: Measured, b: Measured, metric: str) -> LogEstimate | None:
     """Return a/b of two cases that stand in no row together, over their blocks or rounds."""
-    return RowRatios({0: a, 1: b}).within_sessions(0, 1, metric)
+    return RowRatios({0: a, 1: b}).estimate_within_sessions(0, 1, metric)
 
 
 class RowRatios(Generic[Key]):
@@ -283,11 +283,11 @@ class RowRatios(Generic[Key]):
     def estimate(self, a: Key, b: Key, metric: str) -> LogEstimate | None:
         """Return a/b of a metric, its interval for the mean over many sessions; None where nothing can be divided."""
         if (a, b, metric) not in self._estimates:
-            ratio = self.within_sessions(a, b, metric)
-            self._estimates[a, b, metric] = ratio and self._over_more_sessions(ratio, a, b, metric)
+            ratio = self.estimate_within_sessions(a, b, metric)
+            self._estimates[a, b, metric] = ratio and self._widen_over_sessions(ratio, a, b, metric)
         return self._estimates[a, b, metric]
 
-    def _over_more_sessions(self, ratio: LogEstimate, a: Key, b: Key, metric: str) -> LogEstimate:
+    def _widen_over_sessions(self, ratio: LogEstimate, a: Key, b: Key, metric: str) -> LogEstimate:
         if ratio.basis == "sessions" or BY_NAME[metric].unit not in SPEEDS:
             return ratio
         between = ASSUMED[self.family(a, b)].between_sessions
@@ -298,7 +298,7 @@ class RowRatios(Generic[Key]):
             between = between * math.hypot(*counts) / sum(counts) if any(counts) else between
         return replace(ratio, between_sessions=between)
 
-    def within_sessions(self, a: Key, b: Key, metric: str, others: bool = True) -> LogEstimate | None:
+    def estimate_within_sessions(self, a: Key, b: Key, metric: str, others: bool = True) -> LogEstimate | None:
         """Return a/b of a metric over the blocks that both cases had; None where nothing can be divided.
 
         Where the two did not fit into memory together, one of the ``others`` may have been beside each; else rounds
@@ -311,26 +311,26 @@ class RowRatios(Generic[Key]):
         direct = None
         if common:
             sessions = [*group_by_session(self.blocks(a, b, metric)).values()]
-            direct = _over_sessions(sessions, self.assumed_scatter(a, b, metric), self.prior(a, b, metric))
+            direct = _sum_up_sessions(sessions, self.assumed_scatter(a, b, metric), self.prior(a, b, metric))
         if _is_enough(direct) or common >= MIN_TRIALS_FOR_INTERVAL:
             return direct
-        indirect = self._by_way_of_others(a, b, metric, MIN_TRIALS_FOR_INTERVAL if common else 1) if others else None
+        indirect = self._estimate_by_others(a, b, metric, MIN_TRIALS_FOR_INTERVAL if common else 1) if others else None
         if _is_enough(indirect):
             return indirect
         of_rounds = {trial.round: trial.session for trial, _ in ours.trials}
-        by_round = by_rounds(ours.by_round(metric), theirs.by_round(metric), of_rounds)
+        by_round = divide_rounds(ours.by_round(metric), theirs.by_round(metric), of_rounds)
         return by_round if _is_enough(by_round) else direct or indirect or by_round
 
     def _blocks_in_common(self, a: Key, b: Key) -> int:
         return len(self.cases[a].by_block.keys() & self.cases[b].by_block.keys())
 
-    def _by_way_of_others(self, a: Key, b: Key, metric: str, least: int) -> LogEstimate | None:
+    def _estimate_by_others(self, a: Key, b: Key, metric: str, least: int) -> LogEstimate | None:
         """Return a/b as a/c times c/b, of that c of the others that had most blocks with both, and at least so many."""
         products = []
         for c in self.measured:
             if c in (a, b) or min(self._blocks_in_common(a, c), self._blocks_in_common(c, b)) < least:
                 continue
-            first, second = (self.within_sessions(*pair, metric, others=False) for pair in ((a, c), (c, b)))
+            first, second = (self.estimate_within_sessions(*pair, metric, others=False) for pair in ((a, c), (c, b)))
             if first is not None and second is not None:
                 products.append(first.and_then(second))
         return max(products, key=lambda product: product.trials, default=None)
@@ -347,24 +347,24 @@ def _is_enough(ratio: LogEstimate | None) -> bool:
     return ratio is not None and ratio.trials >= MIN_TRIALS_FOR_INTERVAL
 
 
-def by_rounds(a: Mapping[int, float], b: Mapping[int, float], sessions: Mapping[int, int]) -> LogEstimate | None:
+def divide_rounds(a: Mapping[int, float], b: Mapping[int, float], sessions: Mapping[int, int]) -> LogEstimate | None:
     """Pair values by round, each of a session; None where no round has both, or one is not above zero."""
     of_session: dict[int, list[BlockRatio]] = {}
     for index in sorted(a.keys() & b.keys()):
         if min(a[index], b[index]) <= 0:
             return None
         of_session.setdefault(sessions.get(index, 1), []).append(BlockRatio(math.log(a[index] / b[index])))
-    return _over_sessions(list(of_session.values()), 0.0, None) if of_session else None
+    return _sum_up_sessions(list(of_session.values()), 0.0, None) if of_session else None
 
 
-def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | None = None) -> LogEstimate | None:
+def sum_up_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | None = None) -> LogEstimate | None:
     """Sum up blocks; fewer than three are assumed to differ by ``scatter``. Disturbed ones count if all are."""
     if not blocks:
         return None
     counted = [block for block in blocks if not block.disturbed] or blocks
     disturbed = counted[0].disturbed
     if len(counted) >= MIN_TRIALS_FOR_INTERVAL:
-        return moderated([block.log for block in counted], prior, disturbed)
+        return moderate_logs([block.log for block in counted], prior, disturbed)
     centre = statistics.fmean(block.log for block in counted)
     errors = [block.error for block in counted if block.error is not None]
     if len(errors) < len(counted):
@@ -374,20 +374,20 @@ def over_blocks(blocks: Sequence[BlockRatio], scatter: float, prior: Prior | Non
     return LogEstimate(centre, error, sum(block.slices - 1 for block in counted), len(counted), "slices", disturbed)
 
 
-def moderated(logs: Sequence[float], prior: Prior | None, disturbed: bool = False) -> LogEstimate:
+def moderate_logs(logs: Sequence[float], prior: Prior | None, disturbed: bool = False) -> LogEstimate:
     """Return the mean of the logarithms, by their variance or by one that the run's other ratios moderate."""
     of_logs = variance(logs), len(logs) - 1
     moderate, total = prior.moderate(*of_logs) if prior else of_logs
     return LogEstimate(statistics.fmean(logs), math.sqrt(moderate / len(logs)), total, len(logs), disturbed=disturbed)
 
 
-def _over_sessions(sessions: Sequence[Sequence[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
+def _sum_up_sessions(sessions: Sequence[list[BlockRatio]], scatter: float, prior: Prior | None) -> LogEstimate | None:
     """Count three or more sessions as one value each: what differs between two days, all blocks of one share."""
     undisturbed = [[block.log for block in blocks if not block.disturbed] for blocks in sessions]
     means = [statistics.fmean(logs) for logs in undisturbed if logs]
     if len(means) >= MIN_TRIALS_FOR_INTERVAL:
-        return replace(moderated(means, None), trials=sum(map(len, undisturbed)), basis="sessions")
-    return over_blocks([block for blocks in sessions for block in blocks], scatter, prior)
+        return replace(moderate_logs(means, None), trials=sum(map(len, undisturbed)), basis="sessions")
+    return sum_up_blocks([block for blocks in sessions for block in blocks], scatter, prior)
 
 
 def family_of(a: Measured, b: Measured) -> Family:

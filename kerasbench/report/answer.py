@@ -24,7 +24,6 @@ from kerasbench.report.kinds import (
     model_kind,
     ordered,
     relative,
-    winner,
 )
 from kerasbench.report.sections import EMPTY, Bar, Cell, DotChart, Piece, Section, Strong, Table, Words, number
 from kerasbench.report.warnings import Marks
@@ -62,7 +61,7 @@ def title(findings: Findings) -> str:
         row, ranking = ranked[0]
         return f"{row.label}: {_standing(row, ranking, called)}"
     does, wins = verb(row for row, _ in ranked), _wins(ranked)
-    undecided = [(row, ranking) for row, ranking in ranked if winner(ranking) is None]
+    undecided = [(row, ranking) for row, ranking in ranked if ranking.winner is None]
     why = _why_all(undecided)
     if not wins and not why and all(ranking.tentative for _, ranking in ranked):
         shortest = Counter(called[ranking.fastest] for _, ranking in ranked if ranking.fastest and ranking.believed)
@@ -164,7 +163,7 @@ def _standing(row: Row, ranking: Ranking, called: Names) -> str:
         return f"undecided{because(ranking, programs_in([row]))}"
     others = sorted(ranking.others, key=lambda contrast: contrast.ratio.value)
     first = called[ranking.fastest]
-    if winner(ranking) is not None:
+    if ranking.winner is not None:
         beginning = f"{first} is fastest"
     elif not ranking.proven:
         beginning = f"{first} had the shortest time {_in_rounds(row.rounds)}"
@@ -184,13 +183,13 @@ def in_brief(row: Row, ranking: Ranking, called: Names) -> list[str]:
     if not ranking.believed:
         return [f"undecided{because(ranking)}", NOTHING]
     others = [f"{called[contrast.over.column]} {times(contrast.ratio)}" for contrast in ranking.others]
-    first = winner(ranking)
+    first = ranking.winner
     shortest = f"undecided ({called[ranking.fastest]} first)" if ranking.fastest else NOTHING
     return [called[first] if first else shortest, ", ".join(others) or NOTHING]
 
 
 def _wins(ranked: Ranked) -> dict[Column, list[str]]:
-    wins = grouped((first, row.label) for row, ranking in ranked if (first := winner(ranking)) is not None)
+    wins = grouped((first, row.label) for row, ranking in ranked if (first := ranking.winner) is not None)
     return dict(sorted(wins.items(), key=lambda won: (-len(won[1]), won[0].order)))
 
 
@@ -248,7 +247,7 @@ def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
         return Cell(BEYOND if is_slow else case.failure.code, marks=numbers, failed=not is_slow)
     contrast = ranking.over_fastest(column)
     if contrast is None:
-        is_fastest, is_first = column == ranking.fastest, column == winner(ranking)
+        is_fastest, is_first = column == ranking.fastest, column == ranking.winner
         text, ratio = took(estimate, row.headline), 1.0 if is_fastest and ranking.believed else None
         return Cell(text, estimate.value, strong=is_first, marks=numbers, ratio=ratio)
     doubt = ", tie" if contrast.verdict is Verdict.SAME else ""

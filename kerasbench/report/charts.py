@@ -7,7 +7,7 @@ from kerasbench import variants
 from kerasbench.analysis.contrasts import CaseInRow, Contrast
 from kerasbench.analysis.findings import Findings
 from kerasbench.protocol.columns import Column
-from kerasbench.report.kinds import FEW, compared, grouped, kind_of, relative, winner
+from kerasbench.report.kinds import FEW, compared, grouped, kind_of, relative
 from kerasbench.report.sections import TORN, Bar, BarChart, DotChart, Group, Piece, SeriesStyle
 from kerasbench.report.words import names, timed_in, times, took
 from kerasbench.results.run import Run
@@ -51,7 +51,7 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     called, seen = names(columns), looks(columns)
     groups = []
     for row, ranking in ranked:
-        first = winner(ranking)
+        first = ranking.winner
         drawn = [
             bar(called[key], seen[key], CaseInRow(row, key), row.headline, ranking.over_fastest(key), key == first)
             for key in columns

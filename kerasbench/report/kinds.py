@@ -67,8 +67,3 @@ def relative(ranking: Ranking, column: Column) -> float | None:
         return 1.0
     contrast = ranking.over_fastest(column)
     return contrast.ratio.value if contrast else None
-
-
-def winner(ranking: Ranking) -> Column | None:
-    """Return the configuration that is clearly fastest: the intervals of all others lie above the smallest effect."""
-    return ranking.first if ranking.proven and not ranking.withheld else None

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from kerasbench import variants
-from kerasbench.analysis.ratios import by_slices
+from kerasbench.analysis.ratios import divide_slices
 from kerasbench.plan.cases import Case
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.protocol.messages import FIRST_STEP, Phase
@@ -52,7 +52,7 @@ def log_ratios(slices: Mapping[str, Sequence[Slice]], samples: Mapping[str, int]
     logs = {}
     columns = {label: Samples.of(of_column) for label, of_column in slices.items()}
     for over, under in itertools.combinations(columns, 2):
-        ratio = by_slices(columns[over], columns[under])
+        ratio = divide_slices(columns[over], columns[under])
         if ratio is not None and min(len(columns[over]), len(columns[under])) >= FIRST_CYCLES:
             if ratio.disturbed:
                 return {}

@@ -8,6 +8,7 @@ from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.results.run import Group, OperationCount, Origin, Run, ScenarioFacts
 
 Rank = tuple[bool, bool, bool, str]
+Numbered = tuple[int, Run]  # in the order in which they are read
 Share = tuple[Run, set[Group]]  # a run, and what is taken from it; the newest comes first
 
 
@@ -50,21 +51,21 @@ def merge_by_machine(
 ) -> list[Run]:
     """Return a record for each machine: each group whole, for its cases are pairs, of the run with the highest rank."""
     newest: dict[object, Run] = {}
-    best: dict[object, dict[Group, Run]] = {}  # a run that nothing is taken from is not held in memory
-    for record in records:
-        machine = key(record)
+    best: dict[object, dict[Group, Numbered]] = {}  # a run that nothing is taken from is not held in memory
+    for number, record in enumerate(records):
+        machine, numbered = key(record), (number, record)
         newest[machine] = max(newest.get(machine, record), record, key=lambda run: run.started)
         groups = best.setdefault(machine, {})
         for group in dict.fromkeys(trial.group for trial in record.trials):
-            groups[group] = max(groups.get(group, record), record, key=lambda run: rank(run, group))
+            groups[group] = max(groups.get(group, numbered), numbered, key=lambda run: rank(run[1], group))
     return [_merged(newest[machine], groups) for machine, groups in best.items()]
 
 
-def _merged(newest: Run, best: dict[Group, Run]) -> Run:
-    taken: dict[int, Share] = {}
-    for group, record in best.items():
-        taken.setdefault(id(record), (record, set()))[1].add(group)
-    shares = sorted(taken.values(), key=lambda share: share[0].started, reverse=True) or [(newest, set())]
+def _merged(newest: Run, best: dict[Group, Numbered]) -> Run:
+    by_number: dict[int, Share] = {}
+    for group, (number, record) in best.items():
+        by_number.setdefault(number, (record, set()))[1].add(group)
+    shares = sorted(by_number.values(), key=lambda share: share[0].started, reverse=True) or [(newest, set())]
     flops: dict[tuple[str, str], OperationCount] = {}  # of each workload that is taken, as the newest run counted them
     for record, groups in shares:
         workloads = {group[:2] for group in groups}

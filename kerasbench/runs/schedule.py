@@ -11,7 +11,7 @@ from operator import itemgetter
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE, Measured, headline_of
 from kerasbench.analysis.estimates import Prior, variance
 from kerasbench.analysis.families import TYPICAL_SCATTER
-from kerasbench.analysis.ratios import RowRatios, by_slices, divide_trials, share_of_epochs, trials_in_common
+from kerasbench.analysis.ratios import RowRatios, divide_slices, divide_trials, share_of_epochs, trials_in_common
 from kerasbench.plan.cases import Case
 from kerasbench.plan.stages import shares_of
 from kerasbench.protocol.columns import CPU, Column
@@ -154,7 +154,7 @@ def _by_stage(a: Measurement, b: Measurement, metric: str) -> Iterator[tuple[str
     share = share_of_epochs(a, b) if metric == HEADLINE else 0.0
     for stage, of_stage in ((TRAIN, 1 - share), (EPOCH, share)):
         ours, theirs = a.samples.get(stage), b.samples.get(stage)
-        ratio = by_slices(ours, theirs) if of_stage and ours and theirs else None
+        ratio = divide_slices(ours, theirs) if of_stage and ours and theirs else None
         if ratio is not None:
             yield stage, of_stage**2 * ratio.of_one_cycle
 
@@ -181,7 +181,7 @@ def _epochs_matter(measured: Sequence[Measured]) -> bool:
         if blocks:
             share = statistics.fmean(share_of_epochs(ours, theirs) for ours, theirs in blocks)
             ours, theirs = (measurement.samples.get(EPOCH) for measurement in blocks[-1])
-            short = by_slices(ours, theirs) if ours and theirs else None
+            short = divide_slices(ours, theirs) if ours and theirs else None
             if share * TYPICAL_SCATTER > SLICE_PRECISION or (short is not None and short.disturbed):
                 return True
     return False

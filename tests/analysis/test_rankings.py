@@ -54,7 +54,7 @@ def test_what_was_not_compiled_when_it_was_measured_is_not_ranked_and_is_marked(
     record.trials[3] = made.changed(record.trials[3], measurement={"compiler": done})  # of JAX
     summary = summarize(record)
     (ranking,) = summary.rankings
-    assert (ranking.first, [contrast.over.column for contrast in ranking.others]) == (TORCH, [TENSORFLOW])
+    assert (ranking.winner, [contrast.over.column for contrast in ranking.others]) == (TORCH, [TENSORFLOW])
     assert {column for concern in concerns(summary) for column in concern.columns} == {JAX}
 
 
@@ -68,7 +68,7 @@ def test_a_control_that_is_off_takes_all_verdicts_of_its_row_away(control_ms: fl
     another = by_blocks(*[columns] * 3).trials
     record.trials += [dataclasses.replace(trial, scenario="other", block=10 + trial.block) for trial in another]
     controlled, other = summarize(made.record(*record.trials, rounds=3)).rankings
-    assert (controlled.withheld, controlled.first is None) == (off, off)
+    assert (controlled.withheld, controlled.winner is None) == (off, off)
     verdicts = [contrast.verdict for ranking in (controlled, other) for contrast in ranking.others]
     assert verdicts == [Verdict.INCONCLUSIVE if off else Verdict.SLOWER, Verdict.SLOWER]
 
@@ -76,7 +76,7 @@ def test_a_control_that_is_off_takes_all_verdicts_of_its_row_away(control_ms: fl
 def test_the_fastest_is_chosen_by_ratios_where_columns_did_not_fit_into_memory_together() -> None:
     # In every second block the machine takes twice as long, so that JAX, which is quicker than torch, looks slower.
     ranking = only(by_blocks(*[{TENSORFLOW: 2.0, TORCH: 1.25}, {TENSORFLOW: 4.0, JAX: 2.0}] * 3, in_a_round=2))
-    assert (ranking.fastest, ranking.first) == (JAX, JAX)
+    assert (ranking.fastest, ranking.winner) == (JAX, JAX)
     assert {contrast.over.column: contrast.verdict for contrast in ranking.others} == {
         TENSORFLOW: Verdict.SLOWER,
         TORCH: Verdict.SLOWER,
@@ -87,7 +87,7 @@ def test_the_fastest_is_chosen_by_ratios_where_columns_did_not_fit_into_memory_t
 def test_where_each_column_is_slower_than_another_none_is_the_fastest_and_none_level() -> None:
     pairs = [{JAX: 1.0, TORCH: 2.0}, {TORCH: 1.0, TENSORFLOW: 2.0}, {TENSORFLOW: 1.0, JAX: 2.0}]
     ranking = only(by_blocks(*[pair for pair in pairs for _ in range(4)], in_a_round=2))
-    assert (ranking.proven, ranking.first) == (True, None)
+    assert (ranking.proven, ranking.winner) == (True, None)
     assert sorted(known(contrast.verdict) for contrast in ranking.others) == [Verdict.FASTER, Verdict.SLOWER]
 
 
@@ -213,7 +213,7 @@ def test_one_session_or_two_allow_for_others(steps_ms: list[float], deviation: f
     row = row_of(in_sessions(*steps_ms))
     ratio = known(row.ratios.estimate(TORCH, JAX, HEADLINE))
     assert ratio.between_sessions == pytest.approx(deviation)
-    alone = row.ratios.within_sessions(TORCH, JAX, HEADLINE)
+    alone = row.ratios.estimate_within_sessions(TORCH, JAX, HEADLINE)
     assert dataclasses.replace(ratio, between_sessions=0) == alone
     assert known(row.ratios.estimate(TORCH, JAX, "peak_rss_mib")).between_sessions == 0
 

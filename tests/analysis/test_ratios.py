@@ -13,7 +13,7 @@ from kerasbench.analysis.cases import HEADLINE, Measured, summarize_case
 from kerasbench.analysis.cases import STEADY as STEP
 from kerasbench.analysis.estimates import LogEstimate, estimate, median_error
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.ratios import BlockRatio, RowRatios, RunRatios, by_means, estimate_ratio, neighbours
+from kerasbench.analysis.ratios import BlockRatio, RowRatios, RunRatios, divide_means, estimate_ratio, neighbours
 from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.protocol.measurement import Measurement, Samples, Slice, kept_calls
@@ -40,7 +40,7 @@ def level(*steps_ms: float, backend: str = "jax", options: Options = DEFAULT) ->
 
 def over(a: Measured, b: Measured, metric: str = STEP, row: Sequence[Measured] = ()) -> LogEstimate:
     others = [case for case in row if case is not a and case is not b]
-    return known(RowRatios(dict(enumerate([a, b, *others]))).within_sessions(0, 1, metric))
+    return known(RowRatios(dict(enumerate([a, b, *others]))).estimate_within_sessions(0, 1, metric))
 
 
 def test_drift_from_slice_to_slice_cancels() -> None:
@@ -63,7 +63,7 @@ def test_undisturbed_cycles_count_alone_where_enough_are_left(cycles: int, distu
         )
         for ms in (1.0, 2.0)
     ]
-    ratio = known(ratios.by_slices(*columns))
+    ratio = known(ratios.divide_slices(*columns))
     assert ratio.disturbed is not is_left
     assert ratio.slices == (cycles - disturbed if is_left else cycles)
     assert (ratio.log == pytest.approx(math.log(1 / 2))) is is_left
@@ -283,19 +283,19 @@ def test_a_case_that_failed_and_one_without_common_rounds_have_no_ratio() -> Non
 
 def test_the_means_of_the_same_slices_count_what_medians_leave_out() -> None:
     a, b = (case(*[epochs(epochs_ms)] * 3) for epochs_ms in ([10.0] * 5 + [40.0], [5.0] * 6))
-    assert (over(a, b, HEADLINE).value, by_means(a, b)) == pytest.approx((2.0, 3.0))
-    assert by_means(a, Measured([], None)) is None
-    assert by_means(*(case(without_epochs(ms, "epoch")) for ms in (1.0, 2.0))) == pytest.approx(0.5)
+    assert (over(a, b, HEADLINE).value, divide_means(a, b)) == pytest.approx((2.0, 3.0))
+    assert divide_means(a, Measured([], None)) is None
+    assert divide_means(*(case(without_epochs(ms, "epoch")) for ms in (1.0, 2.0))) == pytest.approx(0.5)
     a, b = case(made.sliced([4.0] * 6, [30.0] * 6)), case(made.sliced([1.0] * 6, [10.0] * 6))
-    assert by_means(a, b) == pytest.approx((30 + 4 * 98) / (10 + 98))  # of steps, and of what an epoch costs once
+    assert divide_means(a, b) == pytest.approx((30 + 4 * 98) / (10 + 98))  # of steps, and of what an epoch costs once
 
 
 def test_means_leave_out_blocks_that_others_disturbed_as_medians_do() -> None:
     a, b, slow = (epochs([ms] * 6) for ms in (3.0, 1.0, 39.0))
     slow = made.with_samples(slow, train=dataclasses.replace(slow.samples[TRAIN], disturbed=[True] * 6))
     ours, theirs = case(a, a, a, slow), case(b, b, b, b)
-    assert (over(ours, theirs, HEADLINE).value, by_means(ours, theirs)) == pytest.approx((3.0, 3.0))
-    assert by_means(case(slow), case(b)) == pytest.approx(39.0)  # there is nothing else
+    assert (over(ours, theirs, HEADLINE).value, divide_means(ours, theirs)) == pytest.approx((3.0, 3.0))
+    assert divide_means(case(slow), case(b)) == pytest.approx(39.0)  # there is nothing else
 
 
 def thrice(backend: str = "jax", **options: Any) -> Measured:
@@ -315,7 +315,7 @@ def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know()
     prior = run_of(rows).prior(STEP, Family.BACKENDS)
     assert prior is not None and 0.02 < math.sqrt(prior.variance) < 0.1
     own = [known(estimate_ratio(a, b, STEP)) for a, b in rows]
-    moderated = [known(row.within_sessions(0, 1, STEP)) for row in run_of(rows).rows]
+    moderated = [known(row.estimate_within_sessions(0, 1, STEP)) for row in run_of(rows).rows]
     assert [ratio.log_centre for ratio in moderated] == pytest.approx([ratio.log_centre for ratio in own])
     assert {ratio.degrees for ratio in moderated} == {2 + prior.degrees}
     before, after = ([known(ratio.log_error) for ratio in borrowing] for borrowing in (own, moderated))
@@ -323,7 +323,7 @@ def test_a_ratio_borrows_from_those_of_its_run_what_its_few_blocks_do_not_know()
     assert after[5] < before[5]
     a, b = (dataclasses.replace(side, trials=side.trials[:2]) for side in rows[0])
     *_, brief = run_of([*rows, (a, b)]).rows
-    assert brief.within_sessions(0, 1, STEP) == estimate_ratio(a, b, STEP)  # two blocks borrow nothing
+    assert brief.estimate_within_sessions(0, 1, STEP) == estimate_ratio(a, b, STEP)  # two blocks borrow nothing
 
 
 OF_FAMILY = {
@@ -338,7 +338,7 @@ def test_a_family_borrows_nothing_from_another(family: Family) -> None:
     run = run_of([OF_FAMILY[family]] * 6)
     assert {kind for kind in Family if run.prior(STEP, kind) is not None} == {family}
     others = {kind: RowRatios(dict(enumerate(pair)), run.prior) for kind, pair in OF_FAMILY.items()}
-    degrees = {kind: known(row.within_sessions(0, 1, STEP)).degrees for kind, row in others.items()}
+    degrees = {kind: known(row.estimate_within_sessions(0, 1, STEP)).degrees for kind, row in others.items()}
     assert {kind for kind, freedom in degrees.items() if freedom > 2} == {family}
 
 
@@ -384,5 +384,7 @@ def test_jit_on_and_off_are_not_taken_for_the_same_thing_twice() -> None:
 )
 def test_a_sum_is_worth_the_slices_of_its_error(of_epochs: float, of_steps: float, least: int, most: int) -> None:
     measurement = made.measurement(2.0, overhead_ms=10)
-    ratio = ratios.joined((measurement, measurement), 10, BlockRatio(0.0, of_steps, 31), BlockRatio(0.0, of_epochs, 3))
+    ratio = ratios.join_ratios(
+        (measurement, measurement), 10, BlockRatio(0.0, of_steps, 31), BlockRatio(0.0, of_epochs, 3)
+    )
     assert least <= ratio.slices <= most

@@ -171,7 +171,7 @@ def disturbed(*hits: Sequence[int]) -> Findings:
 def test_a_row_is_decided_without_disturbed_cycles_where_enough_are_left(hit: range, first: Column | None) -> None:
     findings = disturbed(hit)
     (ranking,) = findings.plain.rankings
-    assert (ranking.first, ranking.disturbed) == (first, first is None)
+    assert (ranking.winner, ranking.disturbed) == (first, first is None)
     assert (ranking.others[0].ratio.value == pytest.approx(3.0)) is (first is not None)
     kinds = {concern.what for concern in concerns(findings.summary)}
     assert (WarningKind.UNDECIDED in kinds) is (first is None)

@@ -120,10 +120,10 @@ def test_of_runs_without_trials_the_newest_stands() -> None:
 
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
     summary = Findings.of(merge([run(1.0), run(1.0, "conv", 1)])).summary
-    assert {row.label: place.first for row, place in summary.ranked} == {"conv": None, "dense": TORCH}
+    assert {row.label: place.winner for row, place in summary.ranked} == {"conv": None, "dense": TORCH}
     assert [concern.row for concern in concerns(summary) if concern.what is WarningKind.FEW] == ["conv"]
     (alone,) = Findings.of(merge([run(1.0, "conv", 1)])).summary.rankings
-    assert alone.first == TORCH and not alone.proven
+    assert (alone.fastest, alone.winner) == (TORCH, None)
 
 
 def test_a_round_that_was_left_open_stays_left_out() -> None:

@@ -25,12 +25,12 @@ def seen(
 ) -> dict[tuple[str, ...], bool]:
     """Return by their labels which ratios of columns, that take so long, a row looks at, and whether they are known."""
 
-    def within_sessions(ratios: RowRatios[Column], a: Column, b: Column, metric: str) -> LogEstimate:
+    def estimate_within_sessions(ratios: RowRatios[Column], a: Column, b: Column, metric: str) -> LogEstimate:
         return LogEstimate(math.log(times[a] / times[b]), error, 8.0, 5, **different)
 
     trials = [made.trial(backend=column.backend, options=column.options) for column in times]
     ratios = RowRatios({trial.column: summarize_case([trial]) for trial in trials})
-    with patch.object(RowRatios, "within_sessions", within_sessions):
+    with patch.object(RowRatios, "estimate_within_sessions", estimate_within_sessions):
         found = precision_of(ratios, "train_step_ms", paired, Effort(), 0.03)
     return {tuple(column.label for column in pair): known.is_enough for pair, known in found.items()}  # type: ignore[attr-defined]
 

@@ -16,7 +16,7 @@ from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, break_evens
-from kerasbench.analysis.ratios import by_slices, estimate_ratio
+from kerasbench.analysis.ratios import divide_slices, estimate_ratio
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.modes.explain.causes import TriedCause, tried_causes
@@ -129,7 +129,7 @@ def step_ms(slices: Samples) -> float:
 
 def share(part: Samples, whole: Samples) -> float:
     """Return what a step took in one way, over what it took in another: the median over cycles, if it has any."""
-    ratio = by_slices(part, whole)
+    ratio = divide_slices(part, whole)
     return math.exp(ratio.log) if ratio else step_ms(part) / step_ms(whole)
 
 

@@ -19,7 +19,7 @@ from kerasbench.analysis.contrasts import CaseInRow, Contrast
 from kerasbench.analysis.estimates import LogEstimate, Prior
 from kerasbench.analysis.metrics import BY_NAME, NS_PER_MS, RATE
 from kerasbench.analysis.rankings import break_even
-from kerasbench.analysis.ratios import RowRatios, moderated
+from kerasbench.analysis.ratios import RowRatios, moderate_logs
 from kerasbench.analysis.rows import Row
 from kerasbench.modes.fastest import MODE, RaceConfig
 from kerasbench.protocol.columns import CPU, Column
@@ -71,7 +71,7 @@ def _is_fastest(candidate: Candidate, left: Iterable[Candidate], compare: Compar
 
 def interval(logs: Sequence[float], deviation: float) -> LogEstimate:
     """Return a ratio by its logarithm in each block; ``deviation`` is what blocks are known to differ by."""
-    return moderated(logs, Prior(deviation**2, PRIOR_DEGREES, 0))
+    return moderate_logs(logs, Prior(deviation**2, PRIOR_DEGREES, 0))
 
 
 def compare_by(metric: str, cases: Mapping[Column, Measured]) -> Compare[Column]:
@@ -84,7 +84,7 @@ def compare_by(metric: str, cases: Mapping[Column, Measured]) -> Compare[Column]
         blocks = ratios.blocks(a, b, metric)
         counted = [block for block in blocks if not block.disturbed] or blocks
         if not counted:  # memory has not had both at once
-            return ratios.within_sessions(a, b, metric)
+            return ratios.estimate_within_sessions(a, b, metric)
         slices = statistics.fmean((block.error or 0.0) ** 2 for block in counted)
         scatter = ratios.assumed_scatter(a, b, metric)
         ratio = interval([block.log for block in counted], math.sqrt(slices + scatter**2))

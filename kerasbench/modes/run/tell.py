@@ -82,8 +82,8 @@ class RunReport(ModeReport):
     def data(self, findings: Findings) -> Document:
         winners = []
         for row, ranking, fastest in _ranked(findings):
-            clearly = ranking.proven and ranking.first is not None
-            winners.append(Winner(**data.of_key(row.key(fastest)), metric=row.headline, clearly=clearly))
+            is_clear = ranking.winner is not None
+            winners.append(Winner(**data.of_key(row.key(fastest)), metric=row.headline, clearly=is_clear))
         return Document(fastest=winners)
 
 
