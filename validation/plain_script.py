@@ -1,0 +1,124 @@
+"""Does kerasbench read what a script's own ``fit`` takes? Each in processes of its own, in turns.
+
+    python validation/plain_script.py 5 train.py -- --width 64     five rounds of both
+
+A round runs the script once on each backend without kerasbench, up to the end of its first ``fit``, and then one
+round of kerasbench. By hand a step is timed inside epochs, from the start of the second to that of the last one, once
+the device is done with what came before. Printed are both, in ms, and reading / by hand: the median over the rounds
+with its 95 % order-statistic interval where there are enough of them, else the smallest and the largest.
+"""
+
+import json
+import os
+import random
+import runpy
+import statistics
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import medians
+from in_turns import settle
+
+BACKENDS = ("jax", "tensorflow", "torch")
+METRIC = "steady_step_ms"
+WARM_UP_S, TIMED_S = 3.0, 6.0  # of a fit by hand
+
+
+def time_fit(script: Path, arguments: list[str]) -> None:
+    """Run a script until its first ``fit`` has been timed; print the median of its epochs, in ms a step."""
+    import keras
+
+    class Timer(keras.callbacks.Callback):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.began_s, self.steps, self.last, self.start_s = time.perf_counter(), 0, 0, 0.0
+            self.timed: list[tuple[float, float]] = []  # when an epoch ended, and ms of its steps
+
+        def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
+            self.last, self.steps = self.steps, 0
+
+        def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+            self.steps += 1
+            if self.steps == 2 or (self.last > 2 and self.steps == self.last):
+                settle(self._model)
+                now_s = time.perf_counter()
+                if self.steps == 2:
+                    self.start_s = now_s
+                else:
+                    self.timed.append((now_s, 1e3 * (now_s - self.start_s) / (self.steps - 2)))
+                    self._model.stop_training = now_s > self.began_s + WARM_UP_S + TIMED_S
+
+    fit = keras.Model.fit
+
+    def timed_fit(model: Any, *given: Any, **named: Any) -> None:
+        timer = Timer()
+        fit(model, *given, **{**named, "callbacks": [timer], "epochs": 10_000, "validation_data": None, "verbose": 0})
+        warm = [ms for at_s, ms in timer.timed if at_s > timer.began_s + WARM_UP_S]
+        print(f"\n{json.dumps(statistics.median(warm or [timer.timed[-1][1]]))}", flush=True)
+        os._exit(0)  # the script's own lines are not wanted
+
+    keras.Model.fit = timed_fit
+    keras.utils.set_random_seed(0)
+    sys.argv = [str(script), *arguments]
+    sys.path.insert(0, str(script.parent))
+    runpy.run_path(str(script), run_name="__main__")
+
+
+def by_hand_ms(backend: str, words: list[str]) -> float | None:
+    """Return ms a step of the script's ``fit``; None where it does not train with this backend."""
+    environment = {
+        **os.environ,
+        "KERAS_BACKEND": backend,
+        "CUDA_VISIBLE_DEVICES": "-1",
+        "TF_CPP_MIN_LOG_LEVEL": "3",
+        "MPLBACKEND": "Agg",
+    }
+    command = [sys.executable, __file__, "time", *words]
+    lines = subprocess.run(command, env=environment, capture_output=True, text=True, check=False).stdout.splitlines()
+    try:
+        return float(lines[-1])
+    except (IndexError, ValueError):
+        return None
+
+
+def readings_ms(words: list[str]) -> dict[str, float]:
+    script, *arguments = words
+    options = ["--rounds", "1", "--device", "cpu", "--json", "--wait"]
+    command = [sys.executable, "-m", "kerasbench", script, *options, "--", *arguments]
+    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    results = json.loads(run.stdout)["results"]
+    return {one["configuration"]["backend"]: one["value"] for one in results if one["metric"] == METRIC}
+
+
+def interval(ratios: list[float]) -> tuple[float, float]:
+    ordered = sorted(ratios)
+    low, high = medians.interval(ordered) if len(ordered) > 5 else (ordered[0], ordered[-1])
+    return low, high
+
+
+def main(rounds: int, words: list[str]) -> None:
+    hand: dict[str, list[float]] = {name: [] for name in BACKENDS}
+    read: dict[str, list[float]] = {name: [] for name in BACKENDS}
+    for _ in range(rounds):
+        for name in random.sample(BACKENDS, len(BACKENDS)):
+            if (ms := by_hand_ms(name, words)) is not None:
+                hand[name].append(ms)
+        for name, ms in readings_ms(words).items():
+            read[name].append(ms)
+    for name in BACKENDS:
+        if hand[name] and len(hand[name]) == len(read[name]):
+            ratios = [a / b for a, b in zip(read[name], hand[name], strict=True)]
+            low, high = interval(ratios)
+            of_both = f"{statistics.median(hand[name]):.3f} ms by hand, {statistics.median(read[name]):.3f} ms read"
+            print(f"{words[0]} {name}: {of_both}, {statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}]", flush=True)
+
+
+if __name__ == "__main__":
+    if sys.argv[1] == "time":
+        time_fit(Path(sys.argv[2]).absolute(), sys.argv[3:])
+    else:
+        count, script, *rest = sys.argv[1:]
+        main(int(count), [script, *rest[1:]])
