@@ -306,7 +306,7 @@ def run_variants() -> Runs:
         torch(steps_per_execution=8): 2.9,
         torch(layout="channels_first"): 2.2,
         torch(steps_per_execution=8, unrolled_steps=8): 2.8,
-        torch(steps_per_execution=8, tf_data=True): 2.75,
+        torch(feed="dataloader", workers=2): 2.75,
         torch(native=True): 2.8,
         torch(warm_cache=True): 3.0,
         torch(control=True): 3.0,

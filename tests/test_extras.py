@@ -43,7 +43,7 @@ METAL = {"jax-mps": PYTHONS, "tensorflow-metal": ("3.11", "3.12")}  # the plug-i
 # TensorFlow has no wheels, and brings nothing along.
 NOT_FOR_3_14 = {"tensorflow", "tensorflow-cpu", "nvidia-cudnn-cu12"}
 # Each is a part of another one: what can be installed with more besides can be installed.
-CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "env": "test", "cluster": "test"}
+CONTAINED = {"tensorflow": "all", "torch": "all", "jax": "all", "env": "test", "cluster": "test", "feeds": "test"}
 CASES = [*product([LINUX], EVERYWHERE | ON_LINUX, PYTHONS), *product([MACOS], EVERYWHERE, PYTHONS)]
 
 

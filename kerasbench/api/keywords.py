@@ -38,9 +38,10 @@ class TablesKeywords(TypedDict, total=False):
     layout: Words
     malloc: Words
     steps_per_execution: Numbers
-    tf_data: Words
     threads: Numbers
     unrolled_steps: Numbers
+    workers: Numbers
+    feed: Words
 
 
 class RunKeywords(SharedKeywords, TablesKeywords, total=False):

@@ -269,7 +269,8 @@ class Resolved:
     recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
     steps_per_execution: int = 1  # training steps between two looks of `fit`
     unrolled_steps: int = 1  # of these, so many stand in TensorFlow's program one after another
-    batches_once: bool = False  # `fit` got batches that were made once, in place of arrays
+    feed: str = "arrays"  # what `fit` was given, in words
+    workers: int = 0  # of this feed
     subnormals: Literal["", "flushed", "kept"] = ""  # flushed: they are taken for zero; empty: not recorded
     malloc: Literal["keep"] | None = None  # keep: freed memory stays with the process; None: the system may get it
     cached: int | None = 0  # files with compiled programs of earlier processes that were read; None: nobody knows

@@ -15,6 +15,7 @@ from kerasbench.datasets import Dataset
 from kerasbench.protocol.columns import Size
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
+from kerasbench.runners.feeders import Feeder
 from kerasbench.runners.inputs import LEAST_STEPS, POOL_BYTES, first, in_tuples, is_nested, leaves, mapped
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.text import size as in_words
@@ -76,6 +77,8 @@ class Feed:
     test: Rows
     class_weight: Mapping[int, float] | None = None
     draws: bool = False  # the pipeline gives other batches of the same rows each time: no two backends get the same
+    feeder: Feeder | None = None  # what makes the batches of a `fit` that shuffles; None: Keras, of the arrays
+    workers: int = 0  # of it
     # Of a script's call of `fit`:
     shuffle: bool = True  # as it asks for it
     stream: Mapping[str, Any] | None = None  # the arguments of a `fit` that is given batches; ``train``: the first ones

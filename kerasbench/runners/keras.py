@@ -13,9 +13,9 @@ import numpy as np
 from kerasbench import private
 from kerasbench.protocol.columns import CPU
 from kerasbench.runners import Bare, Call, Hooks, Logs
-from kerasbench.runners.batches import made_once, shuffled
 from kerasbench.runners.feed import Fed, Feed, Rows
 from kerasbench.runners.inputs import leaves, mapped
+from kerasbench.runners.streams import epoch_of, stream_of
 from kerasbench.runners.trainer import PreparedModel, Trainer
 from kerasbench.runners.weights import make_weights
 from kerasbench.scenario import ScenarioError
@@ -97,6 +97,9 @@ class KerasRunner(Trainer):
         self.new_tokens, self.generate = self.scenario.new_tokens, generate and partial(generate, model)
         self.predict_on_batch = model.predict_on_batch
         self.callbacks = callbacks(Path(tempfile.mkdtemp())) if callbacks else []
+        self.fed = self.feed.kind
+        if self.feed.feeder is not None:
+            self.queued_batches = self.feed.feeder.queue(self.feed.workers)
 
     def rewind(self) -> bool:
         """Give a script's model, which is there once, the weights that it began with; False: they were not kept."""
@@ -137,6 +140,8 @@ class KerasRunner(Trainer):
         arguments = self._arguments(rows) if isinstance(rows, Rows) else dict(rows)
         if self.feed.class_weight is not None and isinstance(rows, Rows):
             arguments["class_weight"] = dict(self.feed.class_weight)
+        if shuffle and self.feed.feeder is not None and isinstance(rows, Rows):
+            arguments, shuffle = {"x": self.made_feed(self.feed.step(rows))}, False  # it shuffles by itself
         arguments |= self._besides(hooks, whole)
         try:
             logs: Logs = self.model.fit(**arguments, verbose=0, epochs=epochs, shuffle=shuffle).history
@@ -147,6 +152,14 @@ class KerasRunner(Trainer):
         if self.feed.is_of_script and "loss" not in logs:  # of a training step of its own
             logs = {**logs, "loss": next(iter(logs.values()), [0.0] * epochs)}
         return logs
+
+    def made_feed(self, parts: tuple[Any, ...]) -> Any:
+        """Return batches that the feed makes of these rows in place of arrays."""
+        assert self.feed.feeder is not None
+        source = self.feed.feeder.make(parts, self.feed.batch, self.feed.workers)
+        self.fed = stream_of(source, None).kind
+        self.fed_by = getattr(source, "num_workers", getattr(source, "workers", self.feed.workers))
+        return source
 
     def _besides(self, hooks: Hooks | None, whole: bool) -> dict[str, Any]:
         hooked = self.keras.callbacks.LambdaCallback
@@ -220,24 +233,24 @@ class KerasRunner(Trainer):
 
     def shuffle_ns(self, rows: int, few: int, batch: int) -> int | None:
         """It is drawn before an epoch's first batch, by what `fit` uses; the quickest draws count."""
-        if self.feed.workload.feed is not None:
+        if self.feed.workload.feed is not None or self.feed.workers:  # these start with each `fit`
             return None
         try:
             adapter_of = private.ARRAYS.find()
         except private.LostNameError:
             return None
 
-        def epoch_of(x: Any) -> Callable[[], Iterable[Any]]:
-            if not self.fed_batches:
+        def epochs_of(x: Any) -> Callable[[], Iterable[Any]]:
+            if self.feed.feeder is None:
                 adapter = adapter_of(x, batch_size=batch, shuffle=True)
                 return partial(getattr(adapter, ITERATORS[self.keras.config.backend()]))
-            for _ in (made := made_once((x,), batch)):
-                pass  # the first epoch makes them
-            return partial(shuffled, made)
+            for _ in epoch_of(source := self.made_feed((x,))):
+                pass  # the first epoch makes what is made once
+            return partial(epoch_of, source)
 
         def begin_ns(count: int) -> int:
-            x = np.broadcast_to(np.zeros((1, 1), np.uint8), (count, 1))  # of one byte, so that only their order costs
-            epoch = epoch_of(x)
+            x: Any = np.zeros((count, 1), np.uint8)  # of one byte, so that only their order costs
+            epoch = epochs_of(x)
             began_ns = time.perf_counter_ns()
             next(iter(epoch()))
             return time.perf_counter_ns() - began_ns

@@ -75,15 +75,18 @@ def _queue(source: Any) -> int:
 def first_batches(stream: Stream) -> list[tuple[Any, ...]]:
     """Return a stream's first batches as NumPy arrays. Of a generator these are gone."""
     source = stream.source
-    if hasattr(source, "max_queue_size"):
-        count = min(BATCHES, stream.steps or BATCHES)
-        batches: Iterator[Any] = (source[index] for index in range(count))
-    else:
-        batches = itertools.islice(iter(source), BATCHES)
+    batches = itertools.islice(epoch_of(source), BATCHES)
     arrays = [tuple(mapped(as_array, part) for part in _parts(batch)) for batch in batches]
     if not arrays:
         raise ScenarioError(f"{stream.kind} gave fit() no batch")
     return arrays
+
+
+def epoch_of(source: Any) -> Iterator[Any]:
+    """Return an epoch's batches, or endless ones, as a stream gives them without Keras."""
+    if hasattr(source, "max_queue_size"):  # a PyDataset, which counts its batches where it is not endless
+        return (source[index] for index in itertools.islice(itertools.count(), _length(source)))
+    return iter(source)
 
 
 def _parts(batch: Any) -> tuple[Any, ...]:

@@ -41,6 +41,8 @@ class Trainer(Predictor):
     steps_per_execution = 1
     layers: Sequence[Any] = ()  # of Keras, the model itself among them
     callbacks: Sequence[Any] = ()  # the scenario's own
+    fed = "arrays"  # what `fit` was given last
+    fed_by = 0  # workers of it
     queued_batches = 0  # that a feed's workers put by while nobody takes any; 0: it makes each batch when it is asked
 
     # What ``take_model`` sets.
@@ -123,11 +125,6 @@ class Trainer(Predictor):
         """Return how often the optimizer has changed the weights, by its own counter; None: it has none."""
         return None
 
-    @property
-    def fed_batches(self) -> bool:
-        """Whether `fit` got batches that were made once, in place of arrays."""
-        return getattr(self.model, "fed_batches", False)
-
     def resolved(self) -> Resolved:
         keras = self.keras
         half = keras.ops.convert_to_tensor(np.full(8, SUBNORMAL, "float32")) * 0.5
@@ -135,6 +132,7 @@ class Trainer(Predictor):
         ordered = [layer for layer in self.layers if not isinstance(layer, keras.layers.Flatten)]
         formats = sorted({str(layer.data_format) for layer in ordered if hasattr(layer, "data_format")})
         versions = {"python": sys.version.split()[0], "keras": keras.__version__, "numpy": np.__version__}
+        versions |= self.feed.feeder.versions() if self.feed.feeder else {}
         return Resolved(
             jit=self.jit,
             dtype_policy=keras.config.dtype_policy().name,
@@ -146,7 +144,8 @@ class Trainer(Predictor):
             versions=versions | self.backend.versions(),
             steps_per_execution=self.steps_per_execution,
             unrolled_steps=getattr(self.model, "unrolled_steps_per_execution", 1),
-            batches_once=self.fed_batches,
+            feed=self.fed,
+            workers=self.fed_by,
             subnormals="kept" if np.any(self.to_numpy(half)) else "flushed",
         )
 

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import APART, Column, Options, Value
 from kerasbench.runners import Predictor
+from kerasbench.runners.feeders import FEEDERS, Feeder
 from kerasbench.variants import causes
 from kerasbench.variants.causes.cause import Cause
 from kerasbench.variants.variant import Variant
@@ -21,7 +22,7 @@ for _folder in (__name__, causes.__name__):
 CAUSES: tuple[Cause, ...] = tuple(kind() for kind in Cause.__subclasses__())
 _CHOICES = [kind() for kind in Variant.__subclasses__() if kind is not Cause]
 # By name, as their files are: what a race crosses with others may ask for those before it alone.
-ALL: tuple[Variant[Any], ...] = (*sorted(_CHOICES, key=lambda variant: variant.name), *CAUSES)
+ALL: tuple[Variant[Any], ...] = (*sorted(_CHOICES, key=lambda variant: (variant.last, variant.name)), *CAUSES)
 BY_NAME: Mapping[str, Variant[Any]] = {variant.name: variant for variant in ALL}
 # By name, of which types a value in a file may be.
 TAKES: Mapping[str, tuple[type, ...]] = {
@@ -79,6 +80,11 @@ def belong(options: Options, backend: str) -> bool:
 def interpreter(options: Options) -> str:
     """Return whose interpreter measures, where that is not the backend's."""
     return next((name for variant, value in chosen(options) if (name := variant.interpreter(value))), "")
+
+
+def feeder(options: Options) -> Feeder | None:
+    """Return what feeds ``fit`` in place of arrays."""
+    return next((FEEDERS[name] for variant, value in chosen(options) if (name := variant.feeder(value))), None)
 
 
 def pinned(options: Options) -> int | None:

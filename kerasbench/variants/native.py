@@ -10,7 +10,7 @@ class Native(Variant[bool]):
     added, replaces = True, True
     files = ("native/__init__.py", "native/{backend}.py")
     # Its loop and its layout are its own, and it is not exported.
-    drops = ("layout", "steps_per_execution", "unrolled_steps", "tf_data", "runtime")
+    drops = ("layout", "steps_per_execution", "unrolled_steps", "feed", "workers", "runtime")
     beside = VariantTable(
         "What does Keras cost?",
         ("steady_step_ms", "epoch_s"),

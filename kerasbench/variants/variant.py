@@ -83,6 +83,7 @@ class Variant(Generic[V]):
     # What ``fastest`` does with it.
     tried: ClassVar[bool | None] = None  # whether by default; None: it is never a candidate
     crossed: ClassVar[bool] = False  # tried with all others that are crossed
+    last: ClassVar[bool] = False  # crossed after all others, for whose values it may ask
     trains: ClassVar[bool] = False  # it is about training alone
     changes: ClassVar[str] = ""  # what it changes besides time
 
@@ -159,6 +160,10 @@ class Variant(Generic[V]):
 
     def interpreter(self, value: V) -> str:
         """Return by which name of ``--python`` it is measured, where that is not its backend's."""
+        return ""
+
+    def feeder(self, value: V) -> str:
+        """Return by its name in ``runners.feeders`` what feeds ``fit`` in place of arrays; empty: nothing does."""
         return ""
 
     def runner(self, value: V) -> type[Predictor]:

@@ -19,6 +19,7 @@ from kerasbench.runners.streams import resized
 from kerasbench.runners.trainer import PreparedModel, Trainer
 from kerasbench.runners.weights import make_weights, share_weights
 from kerasbench.scenario import Scenario, ScenarioError
+from kerasbench.worker.feeds import require_same_rows
 from kerasbench.worker.pipe import Pipe
 
 WITHOUT_LOSS = (
@@ -112,6 +113,9 @@ def started(kind: type[Trainer], request: TrialRequest, pipe: Pipe) -> Trainer:
     with pipe.phase("import"):
         importlib.import_module(backend.PACKAGE)
     runner.load(pipe.phase)
+    if (feeder := variants.feeder(request.options)) is not None:
+        with pipe.phase("feeder"):
+            feeder.load()
     with pipe.phase("device"):
         take_device(request, pipe)
         runner.wake()
@@ -152,6 +156,9 @@ def built(runner: Trainer, request: TrialRequest, pipe: Pipe) -> Trainer:
             feed = prepare_sized(scenario, workload, size, request.seed, request.data)
     with pipe.phase("build"), explained(request):
         runner.take_model(prepare_model(scenario, feed, request))
+    if isinstance(runner, KerasRunner) and runner.feed.feeder is not None:
+        with pipe.phase("feed"):
+            require_same_rows(runner)
     return runner
 
 

@@ -79,6 +79,10 @@ def run_trial(request: TrialRequest, pipe: Pipe, respond: Respond) -> Message:
         return Message(measurement=measured(context))
     if source.imports_frameworks:
         leave_devices_to(request.backend)
+    elif feeder := variants.feeder(request.options):
+        feeding = [name for name in backends.names() if feeder.package == backends.get(name).PACKAGE]
+        refuse_other_frameworks(request.backend, *feeding)
+        leave_devices_to(request.backend)
     else:
         refuse_other_frameworks(request.backend)
     assert issubclass(kind, Trainer)

@@ -77,11 +77,11 @@ def test_what_cannot_be_had_is_refused(faults: Path, backend: str, options: Opti
 
 @pytest.mark.weekly
 def test_tensorflow_is_fed_batches_that_are_made_once(faults: Path) -> None:
-    asked = Options(tf_data=True, steps_per_execution=2)
+    asked = Options(feed="tf.data-cached", steps_per_execution=2)
     measured = trials.measured(trials.run(faults / "fine_lists.py", "tensorflow", asked, plan=trials.SHORTEST))
-    assert measured.resolved.batches_once and made.known(measured.parity).losses
+    assert measured.resolved.feed == "tf.data" and made.known(measured.parity).losses
     from_arrays = trials.measured(trials.run(faults / "fine_lists.py", "tensorflow", plan=trials.SHORTEST))
-    assert not from_arrays.resolved.batches_once
+    assert from_arrays.resolved.feed == "arrays"
     assert made.known(measured.parity).losses == pytest.approx(made.known(from_arrays.parity).losses, rel=1e-4)
 
 

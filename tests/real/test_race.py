@@ -39,7 +39,7 @@ def test_the_lines_to_write_choose_the_winner(tmp_path: Path) -> None:
         jit=True,
         steps_per_execution=8,
         unrolled_steps=4,
-        tf_data=True,
+        feed="tf.data-cached",
         dtype="mixed_bfloat16",
         layout="channels_first",
         threads=1,

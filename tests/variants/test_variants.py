@@ -43,8 +43,10 @@ TWO_BUSY = Usage(20, 10)
         (DEFAULT, {"steps_per_execution": 8}, []),  # the scenario's own choice
         (Options(unrolled_steps=8), {}, ["--unrolled-steps"]),
         (Options(unrolled_steps=8), {"unrolled_steps": 8}, []),
-        (Options(tf_data=True), {}, ["--tf-data"]),
-        (Options(tf_data=True), {"batches_once": True}, []),
+        (Options(feed="dataloader"), {}, ["--feed"]),
+        (Options(feed="dataloader"), {"feed": "a DataLoader"}, []),
+        (Options(feed="grain", workers=2), {"feed": "grain"}, ["--workers"]),
+        (Options(feed="grain", workers=2), {"feed": "grain", "workers": 2}, []),
         (Options(malloc="keep"), {}, ["--malloc"]),
         (Options(layout="channels_first"), {}, ["--layout"]),
         (Options(layout="channels_first"), {"image_data_format": "channels_first"}, []),
@@ -87,8 +89,10 @@ NOTHING_COMPILED = "torch compiles nothing without --jit on, so it leaves no cac
             "1 steps in one execution are not a multiple of 8 unrolled ones",
         ),
         ("tensorflow", CPU, Options(unrolled_steps=4, steps_per_execution=8), ""),
-        ("jax", CPU, Options(tf_data=True), "--tf-data on feeds TensorFlow alone, not jax"),
-        ("tensorflow", CPU, Options(tf_data=True), ""),
+        ("jax", CPU, Options(feed="tf.data"), ""),
+        ("jax", CPU, Options(feed="tf.data", workers=2), "the feed tf.data has no workers"),
+        ("jax", CPU, Options(workers=2), "the feed arrays has no workers"),
+        ("jax", CPU, Options(feed="pydataset", workers=2), ""),
     ],
 )
 def test_what_a_backend_cannot_do_is_refused(name: str, device: Device, options: Options, cause: str) -> None:
@@ -177,7 +181,7 @@ def test_what_no_column_can_have_is_refused(values: Any) -> None:
     [("steady", {}, False), ("steady", {"predicts_only": True}, True), ("predictions", {}, True), ("calls", {}, True)],
 )
 def test_what_is_only_predicted_is_fed_nothing(kind: Any, workload: dict[str, bool], is_refused: bool) -> None:
-    case = made.case(backend="tensorflow", options=Options(tf_data=True))
+    case = made.case(backend="tensorflow", options=Options(feed="tf.data"))
     case = made.changed(case, plan={"kind": kind}, selected={"workload": workload})
-    refused = BY_NAME["tf_data"].refusal(True, cases.facts(case, 2))
+    refused = BY_NAME["feed"].refusal("tf.data", cases.facts(case, 2))
     assert (refused is not None) == is_refused

@@ -34,7 +34,7 @@ def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypat
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     asked = config_of(FastestSettings(["dense"], budget="10m"))
     tries = ["backend", "device", "jit", "layout", "malloc", "steps-per-execution"]
-    tries += ["tf-data", "threads", "unrolled-steps"]
+    tries += ["threads", "unrolled-steps", "feed"]
     assert (fastest.MODE.settings_of(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
     assert asked.effort == dataclasses.replace(EFFORT, budget_s=600, plan=EFFORT.plan.leaving_out(*PREDICTIONS))
     named = config_of(FastestSettings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
@@ -210,8 +210,8 @@ def test_steps_are_unrolled_and_batches_made_once_where_a_small_model_has_many_s
     asked = RaceConfig(tries=["jit", "steps-per-execution", "unrolled-steps"])
     unrolled = [options for options in candidates(asked, facts) if "unrolled_steps" in options]
     assert [options["steps_per_execution"] for options in unrolled] == [32] * tried
-    asked = RaceConfig(tries=["jit", "steps-per-execution", "tf-data"])
-    fed = [options for options in candidates(asked, facts) if "tf_data" in options]
+    asked = RaceConfig(tries=["jit", "steps-per-execution", "feed"])
+    fed = [options for options in candidates(asked, facts) if "feed" in options]
     assert [options["steps_per_execution"] for options in fed] == [32] * tried  # without XLA, like the unrolled ones
 
 

@@ -1,0 +1,47 @@
+"""``--workers``: how many threads or processes of a feed make batches."""
+
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from kerasbench.protocol.measurement import Resolved, Usage
+from kerasbench.runners.feeders import FEEDERS
+from kerasbench.text import count
+from kerasbench.variants.variant import CaseFacts, Refusal, Variant
+
+if TYPE_CHECKING:
+    from kerasbench.runners.feed import Feed
+
+WITH_WORKERS = [name for name, feeder in FEEDERS.items() if feeder.workers]
+
+
+class Workers(Variant[int]):
+    name = "workers"
+    metavar = "N"
+    help = "How many workers a --feed has: processes, of pydataset threads. Default: 0, the process itself."
+    trains = True
+
+    def parse(self, words: Sequence[str]) -> list[int | None]:
+        for word in words:
+            if not word.isdecimal():
+                raise ValueError(f"takes whole numbers from 0 on, not {word!r}")
+        return [int(word) or None for word in words]
+
+    def word(self, value: int | None) -> str:
+        return str(value or 0)
+
+    def said(self, value: int, backend: str) -> str:
+        return count(value, "worker")
+
+    def refusal(self, value: int, facts: CaseFacts) -> Refusal:
+        feed = str(facts.options.get("feed", "arrays"))
+        if feed in WITH_WORKERS:
+            return None
+        named = f"{', '.join(WITH_WORKERS[:-1])} or {WITH_WORKERS[-1]}"
+        return f"the feed {feed} has no workers", f"add --feed {named}, or leave out --workers"
+
+    def remade(self, value: int, model: Any, feed: "Feed") -> "tuple[Any, Feed]":
+        return model, dataclasses.replace(feed, workers=value)
+
+    def ran_as(self, value: int, resolved: Resolved, usage: Usage) -> str:
+        return "" if resolved.workers == value else str(resolved.workers)

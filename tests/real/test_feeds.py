@@ -1,0 +1,83 @@
+"""Feeds as columns: what their lines make as printed, and what a child measures with them."""
+
+import subprocess
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from kerasbench.protocol.columns import Options
+from kerasbench.protocol.messages import Code, TrialFailure
+from kerasbench.runners.feeders import FEEDERS, to_paste
+from tests.real import trials
+
+pytestmark = pytest.mark.real
+
+SCRIPT = """
+import collections, os
+os.environ["KERAS_BACKEND"] = "torch"
+import keras
+import numpy as np
+from kerasbench.runners.streams import epoch_of
+from kerasbench.runners.feeders import FEEDERS
+from kerasbench.worker.feeds import row_hashes
+
+def main():
+    x, y, batch_size = np.random.rand(80, 4).astype("float32"), np.arange(80) % 3, 16
+    given = collections.Counter(row_hashes((x, y)))
+    made = FEEDERS[{name!r}].make((x, y), batch_size, {workers})
+    scope = {{"x": x, "y": y, "batch_size": batch_size, "keras": keras, "np": np}}
+    exec({lines!r}, scope)
+    for batches in (made, scope["batches"]):
+        epoch = list(epoch_of(batches))
+        rows = collections.Counter(row for batch in epoch for row in row_hashes(batch))
+        assert len(epoch) == 5 and rows == given
+    model = keras.Sequential([keras.layers.Input((4,)), keras.layers.Dense(1)])
+    model.compile("sgd", "mse")
+    history = model.fit(scope["batches"], epochs=2, verbose=0, shuffle=False).history
+    assert len(history["loss"]) == 2
+
+if __name__ == "__main__":
+    main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "workers"),
+    [
+        *((name, 0) for name in FEEDERS),
+        ("dataloader", 2),
+        ("pydataset", 2),
+        pytest.param("grain", 2, marks=pytest.mark.weekly),  # each of its processes imports Keras
+    ],
+)
+def test_the_lines_to_paste_make_the_batches_that_are_measured(tmp_path: Path, name: str, workers: int) -> None:
+    if find_spec(FEEDERS[name].package) is None:
+        pytest.skip(f"{FEEDERS[name].package} is not installed")
+    script = tmp_path / "your_script.py"
+    script.write_text(SCRIPT.format(name=name, workers=workers, lines=to_paste(name, workers)))
+    subprocess.run([sys.executable, script], check=True, timeout=300)
+
+
+@pytest.mark.parametrize(
+    ("backend", "options", "kind"),
+    [
+        ("jax", Options(feed="dataloader"), "a DataLoader"),
+        ("torch", Options(feed="tf.data"), "tf.data"),
+        ("tensorflow", Options(feed="pydataset", workers=2), "a PyDataset"),
+    ],
+)
+def test_a_child_trains_on_the_feed_that_was_asked_for(faults: Path, backend: str, options: Options, kind: str) -> None:
+    measured = trials.measured(trials.run(faults / "fine.py", backend, options, plan=trials.SHORTEST))
+    package = FEEDERS[str(options["feed"])].package
+    assert measured.resolved.feed == kind and measured.resolved.versions[package]
+    assert measured.resolved.workers == options.get("workers", 0)
+
+
+def test_a_feed_whose_package_is_missing_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "grain", None)
+    with pytest.raises(TrialFailure) as raised:
+        FEEDERS["grain"].load()
+    failure = raised.value.failure
+    assert failure.code is Code.UNSUPPORTED and "pip install grain" in failure.remedy
