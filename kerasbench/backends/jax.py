@@ -103,11 +103,15 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
-    """In a ``fit`` the state is in ``_jax_state``; on Keras' containers ``block_until_ready`` silently does nothing."""
+    """In a ``fit`` the state is in ``_jax_state``; on Keras' containers ``block_until_ready`` silently does nothing.
+
+    Between calls of ``train_on_batch`` it is the last one's, of which another model with the same layers makes its own.
+    """
     import jax
 
-    if state := getattr(model, "_jax_state", None):
-        jax.block_until_ready([array for arrays in state.values() for array in arrays])
+    arrays = [array for arrays in (getattr(model, "_jax_state", None) or {}).values() for array in arrays]
+    if arrays and not any(array.is_deleted() for array in arrays):
+        jax.block_until_ready(arrays)
         return
     values = [variable._value for variable in model.variables]
     if values and all(value is None for value in values):  # a `fit` has taken them to where nobody looks

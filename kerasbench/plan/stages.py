@@ -40,6 +40,8 @@ def has_short_epochs(workload: WorkloadDescription) -> bool:
 
 
 def _has(agenda: Agenda, workload: WorkloadDescription, stage: Stage) -> bool:
+    if workload.loops and stage.name != TRAIN:
+        return False
     if stage.phase == "generate":
         return workload.new_tokens > 0 and workload.own_generate == (stage.way == OWN)
     if stage.name == EPOCH:

@@ -6,7 +6,7 @@ import multiprocessing
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,6 +19,9 @@ from kerasbench.runners.feeders import Feeder
 from kerasbench.runners.inputs import LEAST_STEPS, POOL_BYTES, first, in_tuples, is_nested, leaves, mapped
 from kerasbench.scenario import Scenario, ScenarioError, Workload
 from kerasbench.text import size as in_words
+
+if TYPE_CHECKING:
+    from kerasbench.runners.loop import Loop
 
 POOL_MIN_STEPS = 64
 EVALUATED_SAMPLES = 1000  # accuracy to within 3 points (95 %), in a fraction of a second
@@ -85,6 +88,7 @@ class Feed:
     queue: int = 0  # batches that the stream puts by while no step takes one
     kind: str = "arrays"
     digest: str = ""  # of its first rows; empty: of a scenario, which draws the same for every backend
+    loop: "Loop | None" = None  # of the script's own, in which each call is a step; None: there is a `fit`
 
     def __post_init__(self) -> None:
         if self.class_weight is not None and self.train.y is None:

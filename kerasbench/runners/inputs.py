@@ -15,6 +15,8 @@ DEFAULT_BELOW = 2  # what integers are drawn below where no layer says how many 
 # Of an epoch: enough for slices of eight steps, which do not have its first one; few enough for the memory.
 LEAST_STEPS, MOST_STEPS = 16, 1024
 POOL_BYTES = 64 << 20  # 170 steps of 32 CIFAR images; an epoch of them would be 614 MB and a second of drawing
+COMPARED = 6  # batches of a script whose hash says whether two processes train on the same
+UNKNOWN_STEPS = 100_000  # of a stream that does not say how many it has: more than a measurement takes
 UNNAMED = "x"  # the only input of a model that has no name for it
 
 

@@ -1,5 +1,6 @@
 """A Keras model, trained by `fit`."""
 
+import dataclasses
 import math
 import tempfile
 import time
@@ -15,6 +16,7 @@ from kerasbench.protocol.columns import CPU
 from kerasbench.runners import Bare, Call, Hooks, Logs
 from kerasbench.runners.feed import Fed, Feed, Rows
 from kerasbench.runners.inputs import leaves, mapped
+from kerasbench.runners.loop import Loop, loss_of
 from kerasbench.runners.streams import epoch_of, stream_of
 from kerasbench.runners.trainer import PreparedModel, Trainer
 from kerasbench.runners.weights import make_weights
@@ -33,6 +35,7 @@ PEAK_SIDES = (256, 512, 1_024, 2_048, 4_096, 8_192, 16_384)  # the largest takes
 PEAK_REPEATS = 5
 
 SHUFFLES = 5
+UNLIMITED = 1 << 62  # steps of a script's own loop
 COPIED_NUMBERS = 1 << 28  # of weights, which a trial keeps a second time: a GiB in float32
 FITTED_STEPS = 16  # of a model that is built again and again: what stays of one hardly depends on its steps
 ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
@@ -88,7 +91,8 @@ class KerasRunner(Trainer):
         layers = model._flatten_layers(include_self=False)
         self.compute_dtypes = {layer.compute_dtype for layer in layers if layer.weights}
         self.parameters = count_parameters(model, self.feed)
-        self.jit, self.steps_per_execution = bool(model.jit_compile), model.steps_per_execution
+        self.jit = bool(model.jit_compile)
+        self.steps_per_execution = model.steps_per_execution if self.feed.loop is None else 1
         methods = {name: getattr(type(model), name, None) for name in OVERRIDES}
         self.overrides = [
             name for name, method in methods.items() if method and not method.__module__.startswith("keras.")
@@ -136,6 +140,8 @@ class KerasRunner(Trainer):
         self, rows: Fed, hooks: Hooks | None = None, epochs: int = 1, shuffle: bool = True, whole: bool = False
     ) -> Logs:
         """Train as a user does, without a progress bar; shuffled, as Keras does by default."""
+        if self.feed.loop is not None:
+            return self._go_on(self.feed.loop, hooks, epochs)
         shuffle = shuffle and self.feed.shuffle
         arguments = self._arguments(rows) if isinstance(rows, Rows) else dict(rows)
         if self.feed.class_weight is not None and isinstance(rows, Rows):
@@ -161,6 +167,13 @@ class KerasRunner(Trainer):
         self.fed_by = getattr(source, "num_workers", getattr(source, "workers", self.feed.workers))
         return source
 
+    def _go_on(self, loop: Loop, hooks: Hooks | None, steps: int) -> Logs:
+        """Let the script's own loop go on for so many steps, or until it is stopped."""
+        result = loop.run(hooks, steps if steps == 1 else UNLIMITED)
+        self.wait()
+        self.feed = dataclasses.replace(self.feed, digest=loop.digest)
+        return {"loss": [loss_of(result) if self.scenario.trains else 0.0]}
+
     def _besides(self, hooks: Hooks | None, whole: bool) -> dict[str, Any]:
         hooked = self.keras.callbacks.LambdaCallback
         besides: dict[str, Any] = {"callbacks": [*self.callbacks] if whole else []}
@@ -177,6 +190,8 @@ class KerasRunner(Trainer):
         return besides
 
     def stop(self) -> None:
+        if self.feed.loop is not None:
+            self.feed.loop.stop()
         self.model.stop_training = True
 
     def evaluate(self, rows: Rows) -> float:

@@ -13,13 +13,12 @@ import numpy as np
 from kerasbench.protocol.columns import Size
 from kerasbench.runners.batches import put_by
 from kerasbench.runners.feed import Feed, Rows, parts_of, steps_at
-from kerasbench.runners.inputs import is_nested, leaves, mapped
+from kerasbench.runners.inputs import COMPARED, UNKNOWN_STEPS, is_nested, leaves, mapped
+from kerasbench.runners.loop import Loop
 from kerasbench.scenario import ScenarioError, Workload
 
 BATCHES = 8  # of a stream, which are looked at: as many as steps come before slices, and some to predict
-COMPARED = 6  # of them, and of arrays, whose hash says whether two processes train on the same
 DEFAULT_BATCH = 32  # Keras' own
-UNKNOWN_STEPS = 100_000  # of a stream that does not say how many it has: more than a measurement takes
 
 KINDS = {"tensorflow": "tf.data", "torch": "a DataLoader", "grain": "grain"}  # by the module of a stream's class
 
@@ -146,7 +145,7 @@ def feed_of(arguments: Mapping[str, Any], name: str) -> Feed:
     """Return what feeds a script's model, by the arguments of its ``fit``; raise ScenarioError for none."""
     if is_stream(arguments["x"]):
         return _streamed(arguments, name)
-    rows = Rows(*(mapped(as_array, _whole(arguments[part])) for part in ("x", "y", "sample_weight")))
+    rows = Rows(*given_to(arguments))
     validation = _validation(arguments, rows)
     if isinstance(arguments["validation_split"], float) and 0 < arguments["validation_split"] < 1:
         kept = int(len(rows) * (1 - arguments["validation_split"]))  # Keras holds back the last ones
@@ -167,6 +166,11 @@ def feed_of(arguments: Mapping[str, Any], name: str) -> Feed:
         shuffle=bool(arguments["shuffle"]),
         digest=digest([(few.x, few.y, few.weights)]),
     )
+
+
+def given_to(arguments: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return x, y and sample weights of a call, in arrays; None for what it has not."""
+    return tuple(mapped(as_array, _whole(arguments.get(part))) for part in ("x", "y", "sample_weight"))
 
 
 def _whole(part: Any) -> Any:
@@ -206,6 +210,19 @@ def _streamed(arguments: Mapping[str, Any], name: str) -> Feed:
         queue=stream.queue,
         kind=stream.kind,
     )
+
+
+def looped(loop: Loop, arguments: Mapping[str, Any], name: str) -> Feed:
+    """Return what a loop's first call gives to its model; raise ScenarioError for a stream."""
+    if is_stream(arguments["x"]):
+        cause = f"the script's loop gives {loop.method}() a {type(arguments['x']).__name__}, of any number of batches"
+        raise ScenarioError(cause, "give it the arrays of a batch; or save the model, and measure that file")
+    rows = Rows(*given_to(arguments))
+    batch = len(rows)
+    workload = Workload(name=name, train=UNKNOWN_STEPS * batch, batch=batch)
+    kind = f"its own loop of {loop.method}()"
+    none = rows[:0]
+    return Feed(workload, rows, none, none, stream={}, queue=loop.queue, kind=kind, digest=loop.digest, loop=loop)
 
 
 def resized(feed: Feed, size: Size) -> Feed:

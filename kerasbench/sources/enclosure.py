@@ -1,7 +1,8 @@
 """A training script, run as it is up to its ``fit``: inside that call the child measures, and never returns from it.
 
 So whatever the script would do after training, such as to save the model, is not done, and what it holds open (a
-device, a folder, a pipeline) stays open while it is measured.
+device, a folder, a pipeline) stays open while it is measured. A script that trains or predicts in a loop of its own
+goes on with that, call after call, until there are enough.
 """
 
 import builtins
@@ -17,6 +18,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NoReturn
@@ -25,15 +27,19 @@ from kerasbench.datasets import Dataset
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.protocol.requests import ModelConfig, ScriptConfig
 from kerasbench.runners.failure import DETAIL_CHARACTERS, OOM, one_line
-from kerasbench.runners.streams import feed_of
+from kerasbench.runners.feed import Feed
+from kerasbench.runners.loop import LOOPS, QUEUES, TRAINS, Loop
+from kerasbench.runners.streams import digest, feed_of, given_to, looped
 from kerasbench.runners.weights import keep_loaded_weights
 from kerasbench.scenario import Scenario, ScenarioError, Workload
+from kerasbench.sources.python import attributes
 from kerasbench.sources.source import Phase, ResolvedScenario
 from kerasbench.text import count
 
+NOTEBOOK = ".ipynb"
 LAST_LINES = 4  # of what a script prints before it leaves
 MAIN = "__main__"
-LOOPS = ("train_on_batch", "predict_on_batch", "predict")  # of Keras, by which a loop of the script's own trains
+OF_FRAMEWORKS = ("GradientTape", "backward", "value_and_grad")  # by which a loop trains that is one framework's
 ONE_MODEL = "a script makes its model once, and it cannot be built again"
 OF_PYTHON = ("capture", "prun", "time", "timeit")
 MAGICS = ("%", "!", "?")  # begin a notebook's lines that are not Python
@@ -50,21 +56,22 @@ class ScriptError(ScenarioError):
 
 
 @dataclass(frozen=True)
-class FitCall:
+class ScriptCall:
     """The call of ``fit`` that is measured: its model, and its arguments by their names, with Keras' defaults."""
 
     model: Any
     arguments: dict[str, Any]
     left_out: tuple[str, ...] = ()  # the classes of its callbacks, as they are left out
+    loop: Loop | None = None  # of which it is the first call, and no ``fit``
 
 
 class Enclosure:
     """The call inside which this process is; there is none before the script has come to it."""
 
-    call: FitCall | None = None
+    call: ScriptCall | None = None
 
 
-def current_call() -> FitCall:
+def current_call() -> ScriptCall:
     assert Enclosure.call is not None, "only inside a script's fit"
     return Enclosure.call
 
@@ -75,35 +82,56 @@ def enter(file: Path, config: ScriptConfig, seed: int, phase: Phase, then: Calla
 
     seed_all(seed)
     counts = dict.fromkeys(("fit", *LOOPS), 0)
+    loop = _loop_of(file)
     with ExitStack() as stack:
         stack.enter_context(phase("script"))
         inside = stack.enter_context(ExitStack())  # what ends where the script has come to its fit, or to its end
         printed = inside.enter_context(_tail_of_stderr())
-        inside.enter_context(_noting_calls(keras, counts))
         inside.enter_context(keep_loaded_weights())
 
-        def reach() -> NoReturn:
+        def reach() -> None:
             inside.close()
             stack.close()
             seed_all(seed)  # what the model's weights have drawn differs from backend to backend
+
+        def reach_fit() -> NoReturn:
+            reach()
             then()
 
-        _hook_fit(keras, config, counts, reach)
+        for name in LOOPS:
+            if loop is None or name != loop.method:
+                _hook(keras, inside, name, partial(_counting, counts, name))
+        _hook(keras, inside, "fit", partial(_taking_over, config, counts, reach_fit))
+        if loop is not None:
+            _hook_loop(keras, inside, loop, config, reach, then)
+        error: BaseException | None = None
         try:
             _execute(file, config)
-        except SystemExit as error:
-            _refuse_exit(file, config, error, printed.lines())
-        except EOFError as error:
-            cause = f"{file.name}{_place(error, file)} asks for input, and nobody is there to answer"
-            raise ScriptError(cause, "give it as an argument: kerasbench SCRIPT -- ARGUMENTS") from error
-        except (ScenarioError, TrialFailure):
-            raise
-        except ModuleNotFoundError as error:
-            cause = f"{file.name}{_place(error, file)} needs {error.name}, which is not installed in {sys.prefix}"
-            raise ScriptError(cause, shlex.join([sys.executable, "-m", "pip", "install", str(error.name)])) from error
-        except Exception as error:
-            _refuse_error(file, error)
+        except BaseException as raised:
+            error = raised
+        if loop is not None and loop.steps:
+            loop.end(_ended(file, loop) if error is None or isinstance(error, SystemExit) else error)
+        if error is not None:
+            raise _refusal(file, config, error, printed.lines()) from error
     raise ScriptError(*_without_fit(file, config, counts))
+
+
+def _refusal(file: Path, config: ScriptConfig, error: BaseException, printed: list[str]) -> BaseException:
+    """Return what says in a sentence what has kept a script from its fit."""
+    match error:
+        case SystemExit():
+            return _refused_exit(file, config, error, printed)
+        case EOFError():
+            cause = f"{file.name}{_place(error, file)} asks for input, and nobody is there to answer"
+            return ScriptError(cause, "give it as an argument: kerasbench SCRIPT -- ARGUMENTS")
+        case ScenarioError() | TrialFailure():
+            return error
+        case ModuleNotFoundError():
+            cause = f"{file.name}{_place(error, file)} needs {error.name}, which is not installed in {sys.prefix}"
+            return ScriptError(cause, shlex.join([sys.executable, "-m", "pip", "install", str(error.name)]))
+        case Exception():
+            return _raised(file, error)
+    return error
 
 
 def seed_all(seed: int) -> None:
@@ -117,28 +145,104 @@ def seed_all(seed: int) -> None:
         tensorflow.random.set_seed(seed)
 
 
-def _hook_fit(keras: Any, config: ScriptConfig, counts: dict[str, int], then: Callable[[], NoReturn]) -> None:
-    original, pid = keras.Model.fit, os.getpid()
-    signature = inspect.signature(original)
+Method = Callable[..., Any]
+
+
+def _hook(keras: Any, inside: ExitStack, name: str, hooked: Callable[[Method], Method]) -> None:
+    """Put something in the place of a method of Keras' models, as long as the script has not come to its fit."""
+    original = getattr(keras.Model, name)
+    setattr(keras.Model, name, hooked(original))
+    inside.callback(setattr, keras.Model, name, original)
+
+
+def _taking_over(
+    config: ScriptConfig, counts: dict[str, int], reach: Callable[[], NoReturn], original: Method
+) -> Method:
+    """Return a ``fit`` that is measured if it is the call of that number."""
+    signature, pid = inspect.signature(original), os.getpid()
 
     def fit(model: Any, *positional: Any, **named: Any) -> Any:  # noqa: RET503, of the last way there is no return
         if os.getpid() != pid:  # a process that the script has started
             return original(model, *positional, **named)
         counts["fit"] += 1
-        bound = signature.bind(model, *positional, **named)
-        bound.apply_defaults()
-        _, *names = signature.parameters
-        arguments = {name: bound.arguments[name] for name in names}
+        arguments = _arguments(signature, model, positional, named)
         if counts["fit"] < config.fit:  # what it trains before is needed, but not how well
             arguments |= {"epochs": 1, "steps_per_epoch": 1, "callbacks": None, "verbose": 0, "initial_epoch": 0}
             arguments |= {"validation_data": None, "validation_split": 0.0}
             return original(model, **arguments)
-        keras.Model.fit = original
         callbacks = tuple(type(callback).__name__ for callback in _listed(arguments["callbacks"]))
-        Enclosure.call = FitCall(model, arguments, () if config.callbacks else callbacks)
-        then()
+        Enclosure.call = ScriptCall(model, arguments, () if config.callbacks else callbacks)
+        reach()
 
-    keras.Model.fit = fit
+    return fit
+
+
+def _arguments(signature: inspect.Signature, model: Any, positional: Any, named: Any) -> dict[str, Any]:
+    bound = signature.bind(model, *positional, **named)
+    bound.apply_defaults()
+    _, *names = signature.parameters
+    return {name: bound.arguments[name] for name in names}
+
+
+def _counting(counts: dict[str, int], name: str, original: Method) -> Method:
+    """Return a method that counts its calls, by which a loop of the script's own trains or predicts."""
+
+    def call(model: Any, *positional: Any, **named: Any) -> Any:
+        counts[name] += 1
+        return original(model, *positional, **named)
+
+    return call
+
+
+def _loop_of(file: Path) -> Loop | None:
+    """Return the loop by whose calls a script is measured, by its text; None: it may have a ``fit``, or none of them.
+
+    A prediction is a step only where no framework trains the model behind Keras' back.
+    """
+    code = notebook_code(file) if file.suffix == NOTEBOOK else file.read_bytes().decode(errors="replace")
+    names = attributes(code, file)
+    methods = [name for name in LOOPS if name in names and (name == TRAINS or names.isdisjoint(OF_FRAMEWORKS))]
+    return Loop(methods[0], queued=not names.isdisjoint(QUEUES)) if methods and "fit" not in names else None
+
+
+def _hook_loop(
+    keras: Any, inside: ExitStack, loop: Loop, config: ScriptConfig, reach: Callable[[], None], then: Method
+) -> None:
+    """Have calls of the loop's method be steps; the first has a thread measure them, which ends the process."""
+    original, pid = getattr(keras.Model, loop.method), os.getpid()
+    signature, policy = inspect.signature(original), keras.config.dtype_policy
+
+    def begin(model: Any, arguments: dict[str, Any]) -> None:
+        if config.fit > 1 or config.callbacks:
+            cause = f"the script has a loop of {loop.method}() and no fit(), so --fit and --callbacks mean nothing"
+            raise ScriptError(cause, "leave them out")
+        Enclosure.call = ScriptCall(model, arguments, loop=loop)
+        reach()
+        setattr(keras.Model, loop.method, call)
+        in_force = policy()  # which each thread has for itself
+
+        def measure() -> None:
+            try:
+                keras.config.set_dtype_policy(in_force)
+                then()
+            finally:
+                os._exit(1)  # it has not ended the process
+
+        loop.start(measure)
+
+    def call(model: Any, *positional: Any, **named: Any) -> Any:
+        if os.getpid() != pid or loop.is_measuring:
+            return original(model, *positional, **named)
+        arguments = _arguments(signature, model, positional, named)
+        if Enclosure.call is None:
+            begin(model, arguments)
+        begins_step = loop.reach(sys._getframe(1), lambda: digest([given_to(arguments)]))
+        result = original(model, *positional, **named)
+        if begins_step:
+            loop.note(result)
+        return result
+
+    _hook(keras, inside, loop.method, lambda _: call)
 
 
 def _listed(callbacks: Any) -> list[Any]:
@@ -147,27 +251,6 @@ def _listed(callbacks: Any) -> list[Any]:
     return (
         list(callbacks) if isinstance(callbacks, list | tuple) else list(getattr(callbacks, "callbacks", [callbacks]))
     )
-
-
-@contextlib.contextmanager
-def _noting_calls(keras: Any, counts: dict[str, int]) -> Iterator[None]:
-    """Count the calls by which a loop of the script's own trains or predicts."""
-    originals = {name: getattr(keras.Model, name) for name in LOOPS}
-
-    def counting(name: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        def call(model: Any, *positional: Any, **named: Any) -> Any:
-            counts[name] += 1
-            return method(model, *positional, **named)
-
-        return call
-
-    for name, method in originals.items():
-        setattr(keras.Model, name, counting(name, method))
-    try:
-        yield
-    finally:
-        for name, method in originals.items():
-            setattr(keras.Model, name, method)
 
 
 def _execute(file: Path, config: ScriptConfig) -> None:
@@ -233,13 +316,22 @@ def _tail_of_stderr() -> Iterator[_Tail]:
         yield tail
 
 
-def _refuse_exit(file: Path, config: ScriptConfig, error: SystemExit, printed: list[str]) -> NoReturn:
+def _refused_exit(file: Path, config: ScriptConfig, error: SystemExit, printed: list[str]) -> ScriptError:
     if error.code in (None, 0):
-        raise ScriptError(f"{file.name}{_place(error, file)} ends before it calls fit()") from error
+        return ScriptError(f"{file.name}{_place(error, file)} ends before it calls fit()")
     message = "; ".join(printed) if isinstance(error.code, int) else str(error.code)
     words = f" with the arguments {' '.join(config.arguments)}" if config.arguments else ""
     cause = f"{file.name}{_place(error, file)} leaves{words} before it calls fit(): {message or f'exit {error.code}'}"
-    raise ScriptError(cause, "give the script's own arguments behind --: kerasbench train.py -- --epochs 3") from error
+    return ScriptError(cause, "give the script's own arguments behind --: kerasbench train.py -- --epochs 3")
+
+
+def _ended(file: Path, loop: Loop) -> TrialFailure:
+    made = f"{count(loop.steps, 'step')} of its loop of {loop.method}()"
+    cause = f"{file.name} ends after {made}, before enough were measured"
+    remedy = (
+        "have it make more, as by an argument: kerasbench train.py -- --epochs 50; or save the model before the loop"
+    )
+    return TrialFailure(Failure(Code.INVALID, cause, f"{remedy}, and measure that file"))
 
 
 def _place(error: BaseException, file: Path) -> str:
@@ -266,8 +358,8 @@ def _without_fit(file: Path, config: ScriptConfig, counts: dict[str, int]) -> tu
     return cause, save
 
 
-def _refuse_error(file: Path, error: Exception) -> NoReturn:
-    """Raise what stopped a script before its fit as a failure, with the script's own line."""
+def _raised(file: Path, error: Exception) -> TrialFailure:
+    """Return what stopped a script before its fit as a failure, with the script's own line."""
     import keras
 
     backend = keras.config.backend()
@@ -275,7 +367,7 @@ def _refuse_error(file: Path, error: Exception) -> NoReturn:
     remedy = f"it does so before fit(), with {backend} as Keras' backend: see whether a plain run of it does so, too"
     detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
     code = Code.OOM if OOM.search(str(error)) or isinstance(error, MemoryError) else Code.UNSUPPORTED
-    raise TrialFailure(Failure(code, cause, remedy, detail=detail)) from error
+    return TrialFailure(Failure(code, cause, remedy, detail=detail))
 
 
 class _Built:
@@ -294,6 +386,13 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
     """Return the scenario around the call of ``fit`` in which this process is."""
     call, script = current_call(), config.script
     assert script is not None
+    if call.loop is not None:
+        feed = looped(call.loop, call.arguments, config.workload)
+        text = (
+            f"Measured: the loop of {call.loop.method}() in {file.name}, of a {type(call.model).__name__}. A step goes "
+            f"from one call to the next in the same line, with the script's own work between them."
+        )
+        return ResolvedScenario(_scenario(call, feed, script), text, feed=feed)
     feed = feed_of(call.arguments, config.workload)
     number = "" if script.fit == 1 else f" number {script.fit}"
     text = f"Measured: fit(){number} in {file.name}, of a {type(call.model).__name__} fed by {feed.kind}."
@@ -301,12 +400,16 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
         text += f" Left out: {', '.join(dict.fromkeys(call.left_out))} (--callbacks keeps them)."
     if feed.workload.steps == 1:
         text += f" It is one step, of {count(len(feed.train), 'sample')}; --fit 2 measures the next fit()."
-    scenario = Scenario(
+    return ResolvedScenario(_scenario(call, feed, script), text, feed=feed)
+
+
+def _scenario(call: ScriptCall, feed: Feed, script: ScriptConfig) -> Scenario:
+    return Scenario(
         build=_Built(call.model),
         data=Dataset(f"the script's own ({feed.kind})", (), lambda samples, rng: ()),
         workloads=(feed.workload,),
         learnable=False,
-        class_weight=call.arguments["class_weight"],
+        trains=call.loop is None or call.loop.method == TRAINS,
+        class_weight=call.arguments.get("class_weight") if call.loop is None else None,
         callbacks=(lambda folder: _listed(call.arguments["callbacks"])) if script.callbacks else None,
     )
-    return ResolvedScenario(scenario, text, feed=feed)

@@ -43,21 +43,35 @@ def is_script(file: Path) -> bool:
     except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     folders = _folders(file)
-    return not _makes_scenario(tree, folders, {file.resolve()}) and _imports_keras(tree, folders, {file.resolve()})
+    trees = _trees(tree, folders, {file.resolve()})
+    return not _makes_scenario(tree, folders, {file.resolve()}) and any(map(_imports_keras, trees))
 
 
-def _imports_keras(tree: ast.Module, folders: list[Path], seen: set[Path]) -> bool:
-    """Tell whether it imports Keras, or TensorFlow, which has it, itself or by a module beside it."""
+def attributes(code: str, file: Path) -> set[str]:
+    """Return the names of attributes and of keyword arguments in a script's code, and in the modules beside it."""
+    try:
+        trees = [*_trees(ast.parse(code), _folders(file), {file.resolve()})]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return set()  # running it says what is wrong
+    nodes = [node for tree in trees for node in ast.walk(tree)]
+    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    return names | {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+
+
+def _imports_keras(tree: ast.Module) -> bool:
+    """Tell whether it imports Keras, or TensorFlow, which has it."""
+    return any(module.partition(".")[0] in KERAS for module in _imported(list(ast.walk(tree))))
+
+
+def _trees(tree: ast.Module, folders: list[Path], seen: set[Path]) -> Iterator[ast.Module]:
+    """Yield it, and the modules beside it that it imports."""
+    yield tree
     for module in dict.fromkeys(_imported(list(ast.walk(tree)))):
-        if module.partition(".")[0] in KERAS:
-            return True
         for helper in _files_of(module, folders):
             if helper.resolve() not in seen:
                 seen.add(helper.resolve())
                 with contextlib.suppress(OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-                    if _imports_keras(_parsed(helper), folders, seen):
-                        return True
-    return False
+                    yield from _trees(_parsed(helper), folders, seen)
 
 
 def _parsed(file: Path) -> ast.Module:

@@ -17,7 +17,7 @@ MAX_NOTEBOOK_BYTES = 64 << 20  # which holds its pictures, too
 @dataclass(frozen=True)
 class Script(Source):
     kind, noun, suffixes = "script", "a training script or a notebook", (NOTEBOOK, ".py")
-    takes, runs, imports_frameworks = ("script",), "running {} up to fit()", True
+    takes, runs, imports_frameworks = ("script",), "running {} up to fit() or its own loop", True
 
     @classmethod
     def recognises(cls, file: Path) -> bool:

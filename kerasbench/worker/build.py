@@ -137,7 +137,8 @@ def built(runner: Trainer, request: TrialRequest, pipe: Pipe) -> Trainer:
     with pipe.phase("scenario"):
         resolved = sources.resolve(request)
         scenario = resolved.scenario
-        if request.plan.needs_training and not scenario.trains:
+        has_steps = scenario.trains or (resolved.feed is not None and resolved.feed.loop is not None)
+        if request.plan.needs_training and not has_steps:
             cause = f"{request.scenario} is not trained, and training steps were to be measured"
             raise TrialFailure(Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again"))
         workload = scenario.workload(request.workload)
@@ -165,6 +166,8 @@ def built(runner: Trainer, request: TrialRequest, pipe: Pipe) -> Trainer:
 def untrained(runner: Trainer, request: TrialRequest) -> Trainer | None:
     """Return one whose model has not been trained; None: it is not compared by one."""
     if not isinstance(runner, KerasRunner):
+        return None
+    if runner.feed.loop is not None:  # no call of which is made again
         return None
     if runner.feed.is_of_script:
         return runner if runner.rewind() else None

@@ -136,6 +136,10 @@ def sample_outputs(runner: Trainer) -> list[list[float]]:
     outputs, again = predict(x), predict(x)
     if draws(outputs, again, bound) or not can_be_silenced(runner.layers):
         return []
+    return numbers_of(outputs)
+
+
+def numbers_of(outputs: Any) -> list[list[float]]:
     return [_sample(name, array.reshape(-1)) for name, array in leaves(outputs, "output")]
 
 

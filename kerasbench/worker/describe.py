@@ -82,8 +82,9 @@ def describe_each(request: DescribeRequest) -> list[Description]:
 def _workload(resolved: ResolvedScenario, workload: Workload) -> WorkloadDescription:
     scenario = resolved.scenario
     dataset = scenario.dataset(workload)
+    loops = resolved.feed is not None and resolved.feed.loop is not None
     beyond_baselines = {
-        "predictions alone": not scenario.trains,
+        "predictions alone": not scenario.trains and not loops,
         "weights of its classes": scenario.class_weight is not None,
         "a pipeline of its own": workload.feed is not None,
         "callbacks of Keras": scenario.callbacks is not None,
@@ -101,13 +102,14 @@ def _workload(resolved: ResolvedScenario, workload: Workload) -> WorkloadDescrip
         data=dataset.title,
         has_real_data=dataset.load is not None,
         keras_only=next((what for what, has in beyond_baselines.items() if has), ""),
-        predicts_only=not scenario.trains,
+        predicts_only=not scenario.trains and not loops,
         parameters=scenario.parameters_of(workload),
         operations=scenario.operations_of(workload),
         large=workload.large,
         new_tokens=scenario.new_tokens,
         own_generate=scenario.generate is not None,
         streams=resolved.feed is not None and resolved.feed.stream is not None,
+        loops=loops,
     )
 
 

@@ -207,7 +207,7 @@ def learn(runner: Trainer, first_loss: float, sized: Sized, brief: bool = False)
     while 1 + len(following) < sizes.parity_steps:
         train()
     trained = sizes.parity_steps
-    if brief and sizes.left_out:
+    if brief and (sizes.left_out or feed.loop is not None):  # which gives each step other rows
         return None, following
     if brief:
         after = _evaluate(runner, feed.first_batch) if evaluates else single_step(runner, 0).loss

@@ -255,9 +255,11 @@ def test_jax_does_not_take_weights_that_are_elsewhere_for_ready_ones(monkeypatch
     monkeypatch.setattr(private, "_lost", {})
     taken, there = SimpleNamespace(_value=None), SimpleNamespace(_value="array")
     jax.synchronize(SimpleNamespace(variables=[taken, there]))
-    jax.synchronize(SimpleNamespace(variables=[taken], _jax_state={"weights": ["state"]}))
+    state, donated = (SimpleNamespace(is_deleted=lambda gone=gone: gone) for gone in (False, True))
+    jax.synchronize(SimpleNamespace(variables=[taken], _jax_state={"weights": [state]}))
+    jax.synchronize(SimpleNamespace(variables=[there], _jax_state={"weights": [state, donated]}))
     jax.synchronize(SimpleNamespace(variables=[]))
-    assert waited == [["array"], ["state"], []]
+    assert waited == [["array"], [state], ["array"], []]
     with pytest.raises(LostNameError, match="has no _jax_state where kerasbench looks for it: it is unknown when JAX"):
         jax.synchronize(SimpleNamespace(variables=[taken]))
 

@@ -9,7 +9,8 @@ import pytest
 from kerasbench.protocol.columns import Size
 from kerasbench.runners import streams
 from kerasbench.runners.batches import AUTOTUNE_BATCHES
-from kerasbench.runners.streams import UNKNOWN_STEPS, digest, feed_of, is_stream, resized, stream_of
+from kerasbench.runners.inputs import UNKNOWN_STEPS
+from kerasbench.runners.streams import digest, feed_of, is_stream, resized, stream_of
 from kerasbench.scenario import ScenarioError
 
 DEFAULTS: dict[str, Any] = {

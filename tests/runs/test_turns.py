@@ -122,6 +122,7 @@ UNTRAINED = {"predicts_only": True}
         (PROTOCOL, {}, TRAINED, 0.5),
         (PROTOCOL, {"batch": 1}, ("train", "epoch", *ONE_BY_ONE), 0.6),  # what there is not is left to the steps
         (PROTOCOL, {"steps": 1}, ("train", *BATCHED), 0.7),
+        (PROTOCOL, {"loops": True}, ("train",), 1.0),
         (PROTOCOL, {"new_tokens": 32}, TRAINED, 0.5),
         (TrialPlan().of_kind("published"), {}, TRAINED, 0.5),
         (SWEEP, {}, ("train",), 1.0),

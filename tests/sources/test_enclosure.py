@@ -5,6 +5,7 @@ import io
 import json
 import os
 import sys
+import threading
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +16,7 @@ import pytest
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import ModelConfig, ScriptConfig
 from kerasbench.sources import enclosure as script
-from kerasbench.sources.enclosure import ScriptError, _without_fit, notebook_code
+from kerasbench.sources.enclosure import ScriptError, _loop_of, _without_fit, notebook_code
 
 BEGINNING = "import keras, sys\nimport numpy as np\nx, y = np.zeros((64, 3)), np.zeros(64)\nmodel = keras.Model()\n"
 
@@ -57,6 +58,8 @@ def keras(monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
     monkeypatch.setattr(sys, "path", [*sys.path])
     monkeypatch.setattr(script.Enclosure, "call", None)
     monkeypatch.setenv("MPLBACKEND", "")
+    monkeypatch.setattr(fake.config, "dtype_policy", lambda: "mixed", raising=False)
+    monkeypatch.setattr(fake.config, "set_dtype_policy", seeds.append, raising=False)
     for framework in ("torch", "tensorflow"):
         monkeypatch.setitem(sys.modules, framework, SimpleNamespace(manual_seed=seeds.append, random=SimpleNamespace()))
     sys.modules["tensorflow"].random.set_seed = seeds.append
@@ -134,7 +137,7 @@ def test_a_process_that_a_script_has_forked_trains_as_it_likes(tmp_path: Path, m
         ("sys.exit()", "ends before it calls fit()"),
         ("input()", "line 5, asks for input"),
         ("import no_such_package", "line 5, needs no_such_package, which is not installed"),
-        ("for _ in range(3): model.train_on_batch(x, y)", "train_on_batch() 3 times in a loop of its own"),
+        ("for _ in range(3): model.train_on_batch(x, y)\nmodel.fit", "train_on_batch() 3 times in a loop of its own"),
     ],
 )
 def test_what_keeps_a_script_from_its_fit_is_said(
@@ -199,3 +202,66 @@ def test_a_workload_of_a_script_is_named_by_its_arguments() -> None:
     }
     assert names == {"default": 1, "data-a_b_c": 1, "fit-2-epochs-3": 2, "fit-2": 2}
     assert ModelConfig(script=ScriptConfig(["--x"], 2, True)).script_words == ["--fit", "2", "--callbacks", "--", "--x"]
+
+
+def begin_loop(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, config: ScriptConfig | None = None) -> Any:
+    """Run a script in a thread, and return what its loop is, as it waits for its first step; or what was raised."""
+    there, found = threading.Event(), list[Any]()
+    monkeypatch.setattr(os, "_exit", lambda code: None)
+
+    def run() -> None:
+        def reach() -> Any:
+            found.append(script.current_call())
+            there.set()
+
+        (file := folder / "train.py").write_text(BEGINNING + text)
+        try:
+            script.enter(file, config or ScriptConfig(), 0, lambda phase: contextlib.nullcontext(), reach)
+        except Exception as error:
+            found.append(error)
+            there.set()
+
+    threading.Thread(target=run, daemon=True).start()
+    assert there.wait(20)
+    return found[0]
+
+
+def test_a_script_without_fit_is_measured_in_its_loop(
+    tmp_path: Path, keras: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = "for i in range(3):\n    model.train_on_batch(x[:8], y[:8])\n    model.predict(x)\nraise SystemExit(0)"
+    call = begin_loop(tmp_path, text, monkeypatch)
+    assert call.loop.method == "train_on_batch" and call.arguments["x"].shape == (8, 3)
+    assert "mixed" in keras.seeds  # the policy in force, which the thread that measures has not by itself
+    resolved = script.resolve(tmp_path / "train.py", ModelConfig(script=ScriptConfig()))
+    assert resolved.text.startswith("Measured: the loop of train_on_batch() in train.py, of a Model.")
+    assert resolved.feed is not None and resolved.feed.batch == 8 and resolved.scenario.trains
+    call.loop.run(None, 1)
+    with pytest.raises(TrialFailure) as ended:
+        call.loop.run(None, 100)
+    assert "train.py ends after 3 steps of its loop of train_on_batch()" in ended.value.failure.cause
+
+
+def test_options_of_fit_mean_nothing_to_a_loop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused = begin_loop(tmp_path, "model.predict(x)\nmodel.predict(x)", monkeypatch, ScriptConfig(fit=2))
+    assert isinstance(refused, ScriptError) and "--fit and --callbacks mean nothing" in str(refused)
+
+
+@pytest.mark.parametrize(
+    ("text", "method"),
+    [
+        ("model.predict(x); model.train_on_batch(x)", "train_on_batch"),
+        ("model.predict(x); model.fit(x)", None),
+        ("model.predict(x); model.predict_on_batch(x)", "predict_on_batch"),
+        ("loss.backward(); model.predict(x)", None),
+        ("loss.backward(); model.train_on_batch(x)", "train_on_batch"),
+        ("import helper", "predict"),
+        ("print(", None),
+    ],
+)
+def test_the_text_says_by_which_calls_a_loop_is_measured(text: str, method: str | None, tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("def play(model): return model.predict(1, workers=2)")
+    (file := tmp_path / "train.py").write_text(text)
+    loop = _loop_of(file)
+    assert (loop and loop.method) == method
+    assert loop is None or (loop.queue > 0) == ("helper" in text)
