@@ -84,11 +84,11 @@ def uninstalled(package: str) -> str:
     return f"{sys.executable} has no package {package}: install kerasbench there, with pip install -e . in its folder"
 
 
-def unknown(what: str, given: str, known: Iterable[str]) -> UsageError:
+def unknown(what: str, given: str, choices: Iterable[str]) -> UsageError:
     """Return the error for an unknown name, with the nearest known one."""
     import difflib
 
-    names = list(known)
+    names = list(choices)
     there = f"there are: {', '.join(names)}"
     if hint := HINTS.get(what, {}).get(given.lower().partition(":")[0]):
         return UsageError(f"unknown {what} {given!r}: {hint} ({there})")

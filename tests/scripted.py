@@ -10,7 +10,7 @@ from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.ratios import RowRatios, divide_rounds
 from kerasbench.events import Event, OnEvent
 from kerasbench.host.noise import MachineState
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.plan.cases import Case
 from kerasbench.processes.block import BlockMember, BlockPolicy, OnBlockEvent, PhaseStarted, Tick, TrialStarted
 from kerasbench.processes.outcome import Outcome
@@ -77,7 +77,7 @@ def run(
     plan = made.changed(made.plan(*(planned or CASES), effort=effort or exactly(2), absent=absent), config=config or {})
     if carried:
         different["earlier"] = made.record(*carried)
-    planner = different.pop("planner", None) or known.planner(plan.config)
+    planner = different.pop("planner", None) or registry.planner(plan.config)
     in_order = different.pop("in_order", lambda cases, *drawn: list(cases))  # as they stand in a test
     state = different.pop("state", None) or made.state()
     interpreter = [different.pop("interpreter")] if "interpreter" in different else []

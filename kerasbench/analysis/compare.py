@@ -125,17 +125,17 @@ def _observed(record: Run) -> Iterator[_Observation]:
     for row, column, case in summarize(record).cases:
         if case.failure is not None or not case.steps_ms or column.options.control:
             continue
-        asked, codes = row.origin.config, sorted({trial.code for trial, _ in case.trials})
+        config, codes = row.origin.config, sorted({trial.code for trial, _ in case.trials})
         manner = {
             "protocol": row.origin.agenda.name,
-            "data": asked.data,
-            "--keep-env": asked.keep_env,
+            "data": config.data,
+            "--keep-env": config.keep_env,
             "side by side or one after another": row.in_turn,
             CODE: " ".join(codes) if all(codes) else "",
         }
         source = scenarios[row.scenario.name].source(column)
         versions = sorted({item for _, measurement in case.trials for item in measurement.resolved.versions.items()})
-        likeness = (manner, source, versions, asked.mode, asked.own)
+        likeness = (manner, source, versions, config.mode, config.own)
         yield _Observation(CaseInRow(row, column), case.steps_ms, manner, source, likeness)
 
 

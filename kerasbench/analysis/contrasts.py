@@ -90,8 +90,8 @@ def by_session(contrast: Contrast) -> dict[int, LogEstimate]:
         return {}
     scatter = row.ratios.assumed_scatter(over, under, metric)
     sessions = ratios.group_by_session(row.ratios.blocks(over, under, metric))
-    known = {day: ratio for day, blocks in sessions.items() if (ratio := ratios.sum_up_blocks(blocks, scatter))}
-    return known if len(known) > 1 else {}
+    of_sessions = {day: ratio for day, blocks in sessions.items() if (ratio := ratios.sum_up_blocks(blocks, scatter))}
+    return of_sessions if len(of_sessions) > 1 else {}
 
 
 def apart(of_sessions: Mapping[int, LogEstimate]) -> LogEstimate | None:

@@ -222,8 +222,8 @@ def judge(
     """Say what ratios mean for what is above: beyond the effect, or within it. Those of a run are judged together."""
     claims = [claim(ratio, effect) for ratio in ratios]
     runs = runs or [None] * len(claims)
-    known = [(run, p) for run, (_, p) in zip(runs, claims, strict=True) if p is not None]
-    confidences = {run: confidence_of([p for of, p in known if of == run], 1 - CONFIDENCE) for run in {*runs}}
+    p_values = [(run, p) for run, (_, p) in zip(runs, claims, strict=True) if p is not None]
+    confidences = {run: confidence_of([p for of, p in p_values if of == run], 1 - CONFIDENCE) for run in {*runs}}
     return [
         Judgement(
             ratio and replace(ratio, confidence=confidences[run]),

@@ -59,8 +59,8 @@ def _row(label: str, summaries: Sequence[tuple[str, Summary]]) -> MachineRow:
         rows = [row for row in summary.rows if row.label == label]
         for row, column in ((row, column) for row in rows for column in summary.columns if column in row.cases):
             case, estimate = row.cases[column], row.cases[column].estimate(row.headline)
-            if known := estimate or case.failure:
-                cases[name, column] = known
+            if outcome := estimate or case.failure:
+                cases[name, column] = outcome
             if estimate is not None and case.is_ranked:
                 of_machine[name, column] = estimate.value
         firsts.update(filter(None, [_fastest(of_machine)]))
@@ -79,11 +79,11 @@ class Findings:
     """A summary with what follows from it, computed when it is first asked for."""
 
     summary: Summary
-    known: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # see ``derived``
+    cache: dict[object, Any] = field(default_factory=dict, repr=False, compare=False)  # see ``derived``
 
     @classmethod
-    def of(cls, run: Run, known: Mapping[CaseKey, Measured] | None = None) -> Self:
-        return cls(summarize(run, known))
+    def of(cls, run: Run, cases: Mapping[CaseKey, Measured] | None = None) -> Self:
+        return cls(summarize(run, cases))
 
     @cached_property
     def plain(self) -> Summary:
@@ -137,9 +137,9 @@ def derived(compute: Callable[[Findings], T]) -> Callable[[Findings], T]:
 
     @wraps(compute)
     def derive(findings: Findings) -> T:
-        if compute not in findings.known:
-            findings.known[compute] = compute(findings)
-        result: T = findings.known[compute]
+        if compute not in findings.cache:
+            findings.cache[compute] = compute(findings)
+        result: T = findings.cache[compute]
         return result
 
     return derive

@@ -45,13 +45,13 @@ class Metric:
     def estimate(self, trials: Sequence[tuple[Trial, Measurement]]) -> Estimate | None:
         """Sum up a case's trials, or the means of three sessions or more; None where no trial has a value."""
         read = ((trial.session, self.read(trial, measurement)) for trial, measurement in trials)
-        known = [(session, value) for session, value in read if value is not None]
-        if not known:
+        pairs = [(session, value) for session, value in read if value is not None]
+        if not pairs:
             return None
-        values, sessions = [value for _, value in known], dict.fromkeys(session for session, _ in known)
+        values, sessions = [value for _, value in pairs], dict.fromkeys(session for session, _ in pairs)
         if len(sessions) >= MIN_TRIALS_FOR_INTERVAL:
-            values = [self._mean([value for day, value in known if day == session]).value for session in sessions]
-        return replace(self._mean(values), trials=len(known))
+            values = [self._mean([value for day, value in pairs if day == session]).value for session in sessions]
+        return replace(self._mean(values), trials=len(pairs))
 
     def _mean(self, values: list[float]) -> Estimate:
         return self.sum_up(values) if min(values) > 0 else mean(values)  # a duration of 0 has no logarithm

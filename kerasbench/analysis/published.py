@@ -77,7 +77,7 @@ def figures() -> dict[tuple[str, str], list[Figure]]:
     """Return all figures by scenario and workload: inside the package in a wheel, in results/ in a checkout."""
     inside = PACKAGE_FOLDER / "published" / "figures.json"
     file = inside if inside.is_file() else PACKAGE_FOLDER.parent / "results" / "published" / "figures.json"
-    known: dict[tuple[str, str], list[Figure]] = {}
+    by_workload: dict[tuple[str, str], list[Figure]] = {}
     for figure in msgspec.json.decode(file.read_bytes(), type=list[Figure]):
-        known.setdefault((figure.scenario, figure.workload), []).append(figure)
-    return known
+        by_workload.setdefault((figure.scenario, figure.workload), []).append(figure)
+    return by_workload

@@ -411,9 +411,9 @@ class RunRatios(Generic[Key]):
         if (metric, family) not in self._priors:
             blocks = [row.blocks(a, b, metric) for row, a, b in self._pairs.get(family, [])]
             ratios = [[block.log for block in of_pair if not block.disturbed] for of_pair in blocks]
-            known = [logs for logs in ratios if len(logs) >= MIN_TRIALS_FOR_INTERVAL]
-            worth = len(known) * self._independent[family] / max(1, len(blocks))
-            samples = [(variance(logs), len(logs) - 1.0) for logs in known]
+            logs_of_pairs = [logs for logs in ratios if len(logs) >= MIN_TRIALS_FOR_INTERVAL]
+            worth = len(logs_of_pairs) * self._independent[family] / max(1, len(blocks))
+            samples = [(variance(logs), len(logs) - 1.0) for logs in logs_of_pairs]
             self._priors[metric, family] = prior_of(samples, worth)
         return self._priors[metric, family]
 

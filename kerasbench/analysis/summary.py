@@ -57,8 +57,8 @@ class Summary:
         ]
 
 
-def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> Summary:
-    """Sum up a run; ``known`` are cases that were summed up already."""
+def summarize(record: Run, measured: Mapping[CaseKey, Measured] | None = None) -> Summary:
+    """Sum up a run; ``measured`` are cases that were summed up already."""
     record = _without_open_round(record)
     shown = {trial.column for trial in record.trials if not variants.is_aside(trial.options)}
     columns = sorted(shown, key=lambda column: column.order)
@@ -75,7 +75,7 @@ def summarize(record: Run, known: Mapping[CaseKey, Measured] | None = None) -> S
         )
         for scenario in record.scenarios
         for workload in scenario.description.workloads
-        for size, cases in _cases(record, known or {}, scenario.description.name, workload.name)
+        for size, cases in _cases(record, measured or {}, scenario.description.name, workload.name)
         for origin in (record.origin(Group(scenario.description.name, workload.name, size is not None)),)
     ]
     published = [row for row in rows if row.size is None]
@@ -116,7 +116,7 @@ def _without_open_round(record: Run) -> Run:
 
 
 def _cases(
-    record: Run, known: Mapping[CaseKey, Measured], scenario: str, workload: str
+    record: Run, measured: Mapping[CaseKey, Measured], scenario: str, workload: str
 ) -> list[tuple[Size | None, dict[Column, Measured]]]:
     """Return the cases of a workload by column, for each size; those that compute something else have failed."""
     grouped: dict[Size | None, dict[Column, list[Trial]]] = {}
@@ -126,7 +126,7 @@ def _cases(
     rows = []
     for size, by_column in sorted(grouped.items(), key=lambda row: row[0].order if row[0] else (0, 0.0)):
         cases = {
-            column: known.get(CaseKey(scenario, workload, column, size)) or summarize_case(trials)
+            column: measured.get(CaseKey(scenario, workload, column, size)) or summarize_case(trials)
             for column, trials in sorted(by_column.items(), key=lambda case: case[0].order)
         }
         for column, failure in judge_cases(cases).items():
@@ -150,7 +150,7 @@ def _terms(record: Run) -> dict[Column, list[str]]:
         threads = "threads unknown" if resolved.threads is None else count(resolved.threads, "thread")
         if variants.pinned(trial.options) and resolved.processors:  # some processors share a core
             threads += f" on CPU {resolved.processors}"
-        said = [
+        words = [
             trial.device.title,
             "compiled" if resolved.jit else "not jit-compiled",
             resolved.dtype_policy + ("" if computed == resolved.dtype_policy else f" (layers in {computed})"),
@@ -159,5 +159,5 @@ def _terms(record: Run) -> dict[Column, list[str]]:
             resolved.image_data_format if has_images else "",
             threads,
         ]
-        terms.setdefault(trial.column, {})[", ".join(filter(None, said))] = None
+        terms.setdefault(trial.column, {})[", ".join(filter(None, words))] = None
     return {column: list(of_column) for column, of_column in terms.items()}

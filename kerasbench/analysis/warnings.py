@@ -196,8 +196,8 @@ def _of_row(row: Row, ranking: Ranking) -> Iterator[CaseWarning]:
         elif ranking.others and few and not ranking.tentative:
             yield CaseWarning(WarningKind.FEW)
     # What a row has no figures of, because its steps would have taken minutes.
-    known = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
-    sizes = min(filter(None, known), key=lambda sizes: len(sizes.left_out), default=None)
+    all_sizes = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
+    sizes = min(filter(None, all_sizes), key=lambda sizes: len(sizes.left_out), default=None)
     if sizes is not None and sizes.left_out:
         what = [STAGES[stage].left_out if stage in STAGES else stage for stage in sizes.left_out]
         parts = ", ".join(dict.fromkeys(what))

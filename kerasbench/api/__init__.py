@@ -14,7 +14,7 @@ from kerasbench.api import keywords
 from kerasbench.api.keywords import Numbers, Words
 from kerasbench.api.results import BisectResult, Comparison, Machines, Results
 from kerasbench.errors import ResultsError, UsageError, unknown
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.modes.command import command as command_of
 from kerasbench.modes.command import options_of, settings_of
 from kerasbench.modes.explain.breakdown import StepBreakdown, explained
@@ -303,9 +303,9 @@ def measure(command: str, settings: Settings) -> Results:
     from kerasbench.runs.run import measured
 
     _require_possible(command, settings)
-    progress = ConsoleProgress(to_stderr(), known.sentences)
-    config, chosen = known.configured(command, settings, progress)
-    with measured(config, Path(settings.results), chosen, known.planner, progress, settings.wait) as finished:
+    progress = ConsoleProgress(to_stderr(), registry.sentences)
+    config, chosen = registry.configured(command, settings, progress)
+    with measured(config, Path(settings.results), chosen, registry.planner, progress, settings.wait) as finished:
         files = save_report(finished.record, finished.store, finished.unsaved)
     return Results.of(finished.record, files, chosen.to_name_again())
 

@@ -12,7 +12,7 @@ from kerasbench.analysis.compare import Change, RunComparison
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.modes.versus import bisect, search
 from kerasbench.modes.versus import tell as of_versions
 from kerasbench.pages import data, html, page, several
@@ -101,7 +101,7 @@ class Results(TabularResult):
         return page.whole(self.findings)
 
     def __repr__(self) -> str:
-        return html.text(known.sentences(self.findings))
+        return html.text(registry.sentences(self.findings))
 
     def plot(self) -> svg.Picture:
         """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG; UsageError if there is none."""

@@ -217,10 +217,10 @@ class CommandGroup(ByPurpose, click.Group):
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
         completions = super().shell_complete(ctx, incomplete)
         if RUN in self.commands and incomplete.startswith("-"):
-            known = {completion.value for completion in completions}
+            values = {completion.value for completion in completions}
             run = self.commands[RUN]
             more = run.shell_complete(run.make_context(RUN, [], ctx, resilient_parsing=True), incomplete)
-            completions += [completion for completion in more if completion.value not in known]
+            completions += [completion for completion in more if completion.value not in values]
         return completions
 
 

@@ -169,7 +169,7 @@ def create(
         more = "--with, --cuda, --cpu and --constraint"
         raise UsageError(f"--locked installs what the .lock file lists: leave out {more}, or --locked")
     code, file = EXIT_OK, None
-    wanted = [parse.known("runtime", name, runtimes.bare()) for name in parse.words("--runtime", names)]
+    wanted = [parse.require_name("runtime", name, runtimes.bare()) for name in parse.words("--runtime", names)]
     if wanted and spec.label:
         raise UsageError("--name is for environments of backends: leave it out with --runtime")
     wanted = [*parse.backend_names(parse.words("--backend", backends)), *wanted] or known.names()

@@ -20,7 +20,7 @@ from kerasbench.analysis.parity import SENSITIVE
 from kerasbench.errors import ResultsError
 from kerasbench.files import read_plain
 from kerasbench.host import Machine
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.plan import catalog
 from kerasbench.protocol.columns import LABEL, Environment, Options
 from kerasbench.protocol.measurement import (
@@ -264,7 +264,7 @@ class _Cleaner:
 
     def mode_settings(self, config: RunConfig) -> dict[str, Any]:
         """Return the settings of the run's mode alone, by its type: a text is a label, or a word of options."""
-        mode = next(mode for mode in known.MODES if mode.name == config.mode)
+        mode = next(mode for mode in registry.MODES if mode.name == config.mode)
         if not is_dataclass(mode.own):
             return {}
         words = {*backends.names(), "backend", "device", *(variant.flag for variant in variants.ALL)}

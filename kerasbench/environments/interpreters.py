@@ -67,7 +67,7 @@ class Interpreters:
                 raise UsageError(f"{gone}; correct the path, or create it with {create}")
 
 
-def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None) -> Interpreters:
+def find(given: Sequence[str], names: Sequence[str], folder: Path | None = None) -> Interpreters:
     """Take ``--python NAME=PATH``, such as ``torch@LABEL=...``, and what the nearest file says of all other names."""
     file, configuration = configured(folder or Path.cwd())
     by_file, by_option = {}, {}
@@ -76,14 +76,14 @@ def find(given: Sequence[str], known: Sequence[str], folder: Path | None = None)
         if not isinstance(path, str) or not path:
             raise UsageError(f"{file}: python.{name} takes the path of an interpreter, not {path!r}")
         try:
-            by_file[_environment(name, known)] = _path(path, file.parent)
+            by_file[_environment(name, names)] = _path(path, file.parent)
         except UsageError as error:
             raise UsageError(f"{file}: {error}") from None
     for text in given:
         backend, equals, path = text.partition("=")
         if not equals or not path.strip():
             raise UsageError(f"{OPTION} takes NAME=PATH, such as torch=.venvs/torch/bin/python, not {text!r}")
-        by_option[_environment(backend.strip(), known)] = _path(path.strip(), Path.cwd())
+        by_option[_environment(backend.strip(), names)] = _path(path.strip(), Path.cwd())
     sources = dict.fromkeys(by_file, str(file)) | dict.fromkeys(by_option, OPTION)
     return Interpreters(by_file | by_option, sources)
 
@@ -118,8 +118,8 @@ def configured(folder: Path, say: Callable[[str], None] = complain) -> tuple[Pat
             file, configuration = project, tools["kerasbench"]
         else:
             continue
-        known = isinstance(configuration, dict) and not configuration.keys() - {"python", *DEFAULTS}
-        if not known or not isinstance(configuration.get("python", {}), dict):
+        is_valid = isinstance(configuration, dict) and not configuration.keys() - {"python", *DEFAULTS}
+        if not is_valid or not isinstance(configuration.get("python", {}), dict):
             table = 'a table [python] with lines like torch = "PATH"'
             raise UsageError(f"{file}: allowed are {', '.join(DEFAULTS)}, and {table}")
         return file, configuration
@@ -172,10 +172,10 @@ def inside(environment: Path) -> Path:
     return environment / "bin" / "python"
 
 
-def _environment(text: str, known: Sequence[str]) -> Environment:
+def _environment(text: str, backends: Sequence[str]) -> Environment:
     environment = Environment.parse(text)
-    if environment.backend not in known:
-        raise unknown("backend", environment.backend, known)
+    if environment.backend not in backends:
+        raise unknown("backend", environment.backend, backends)
     if AT in text:
         require_label(environment.label)
     return environment

@@ -68,12 +68,12 @@ class Side:
     wanted: tuple[str, ...] = ()  # requirements to be installed
 
 
-def parse_side(text: str, known: Sequence[str]) -> Side:
+def parse_side(text: str, labels: Sequence[str]) -> Side:
     """Return what a word means: one of the known labels, a path, or requirements such as ``keras==3.14``."""
     text = text.strip()
     if not text:
         raise UsageError("BASE or a HEAD is empty: perhaps a variable of the shell is not set")
-    if text in known:
+    if text in labels:
         return Side(text)
     path = Path(os.path.expanduser(text))
     if path.is_dir() and venvs.is_checkout(path):
@@ -89,8 +89,8 @@ def parse_side(text: str, known: Sequence[str]) -> Side:
         return Side(_label(venvs.label(wanted)), wanted=wanted)
     if LABEL.fullmatch(text) and (program := shutil.which(text)):
         return Side(_label(text), path=program)
-    if known and LABEL.fullmatch(text):
-        raise unknown("label", text, known)
+    if labels and LABEL.fullmatch(text):
+        raise unknown("label", text, labels)
     requirement = "a requirement with a version, such as 'keras==3.14.*'"
     raise UsageError(f"{text!r} is neither a label, nor the path of an interpreter or a checkout, nor {requirement}")
 
@@ -127,8 +127,8 @@ def between(good: str, bad: str) -> list[str]:
             raise UsageError(f"{good} and {bad} are not both releases: name two, such as {package}==1.2.0") from None
         if oldest < newest:
             index = ("tool", "run", "--quiet", "--python", sys.executable, "pip", "index", "versions", package)
-            told = venvs.uv(*index, failure=f"{package}: no releases were found")
-            listed = re.search(r"^Available versions: (.*)$", told, re.MULTILINE)
+            output = venvs.uv(*index, failure=f"{package}: no releases were found")
+            listed = re.search(r"^Available versions: (.*)$", output, re.MULTILINE)
             released = sorted(map(Version, listed[1].split(","))) if listed else []
             inner = [f"{package}=={version}" for version in released if oldest < version < newest]
             return [good.strip(), *inner, bad.strip()]
@@ -163,8 +163,8 @@ def sides(
             paths |= of_backend
     if not paths:
         labelled = ", ".join(str(environment) for environment in chosen.named if environment.label)
-        known = f"there are: {labelled}" if labelled else "no interpreter has a label"
-        raise UsageError(f"no backend has {'both ' if len(texts) == 2 else ''}{' and '.join(texts)}; {known}")
+        labels_there = f"there are: {labelled}" if labelled else "no interpreter has a label"
+        raise UsageError(f"no backend has {'both ' if len(texts) == 2 else ''}{' and '.join(texts)}; {labels_there}")
     interpreters = Interpreters(dict(chosen.named) | paths, dict.fromkeys(paths, MADE) | dict(chosen.sources))
     return interpreters, list(paths), labels
 
@@ -180,9 +180,9 @@ def _labels(parsed: Sequence[Side]) -> Iterator[str]:
         yield label
 
 
-def about(texts: Sequence[str], packages: Sequence[str], known: Sequence[str]) -> list[str]:
+def about(texts: Sequence[str], packages: Sequence[str], labels: Sequence[str]) -> list[str]:
     """Return those packages that the requirements of any side name: then other backends do not matter."""
-    named = {venvs.package(wanted) for text in texts for wanted in parse_side(text, known).wanted}
+    named = {venvs.package(wanted) for text in texts for wanted in parse_side(text, labels).wanted}
     return [package for package in packages if any(name.startswith(package) for name in named)]
 
 

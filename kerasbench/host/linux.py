@@ -135,15 +135,15 @@ def _levels(root: Path) -> list[Path]:
         fields = line.split(":", 2)
         if len(fields) == 3:
             paths.update(dict.fromkeys(fields[1].split(","), fields[2]))
-    seen: dict[str, Path] = {}
+    by_path: dict[str, Path] = {}
     for folder in GROUP_FOLDERS:
         # A path that leads out of the control group's namespace starts with "/..".
         parts = [part for part in paths.get(folder.partition(",")[0], "/").split("/") if part not in ("", "..")]
         for depth in range(len(parts), -1, -1):
             level = root.joinpath("sys/fs/cgroup", folder, *parts[:depth])
             # "cpu" is mostly a link to "cpu,cpuacct": counted once.
-            seen.setdefault(os.path.realpath(level), level)
-    return list(seen.values())
+            by_path.setdefault(os.path.realpath(level), level)
+    return list(by_path.values())
 
 
 def _pairs(file: Path) -> dict[str, int]:
@@ -153,8 +153,8 @@ def _pairs(file: Path) -> dict[str, int]:
 
 
 def _sum(counts: Iterable[int | None]) -> int | None:
-    known = [count for count in counts if count is not None]
-    return sum(known) if known else None
+    numbers = [count for count in counts if count is not None]
+    return sum(numbers) if numbers else None
 
 
 def _text(path: Path) -> str:

@@ -141,22 +141,22 @@ def top_clock(samples: Sequence[Sample]) -> int | None:
     return max((sample.sm_clock_mhz for sample in samples if sample.sm_clock_mhz is not None), default=None)
 
 
-def of_surroundings(seen: Surroundings, top_clock_mhz: int | None) -> list[Signal]:
+def of_surroundings(surroundings: Surroundings, top_clock_mhz: int | None) -> list[Signal]:
     """``top_clock_mhz``: the highest SM clock that the run has seen on the card."""
-    before, after = seen.before, seen.after
+    before, after = surroundings.before, surroundings.after
     level = max(before.thermal_level or 0, after.thermal_level or 0)
     signals = _graded("heat", level, THERMAL_WARN, THERMAL_INVALID, f"thermal pressure level {level}")
     if (throttled := _increase(before.throttle_count, after.throttle_count)) > 0:
         signals.append(_warning("heat", f"the CPU throttled {text.count(throttled, 'time')}"))
     if (stopped := _increase(before.quota_throttled, after.quota_throttled)) > 0:
         signals.append(_warning("quota", f"the control group's quota stopped it {text.count(stopped, 'time')}"))
-    if seen.gpu == []:
+    if surroundings.gpu == []:
         signals.append(_warning("gpu", "the NVIDIA driver gave no readings of the GPU during the trial"))
-    samples = seen.gpu or []
+    samples = surroundings.gpu or []
     if hot := sorted({reason for sample in samples for reason in sample.reasons} & THERMAL_REASONS):
         signals.append(_warning("gpu heat", f"the GPU slowed down: {', '.join(hot)}"))
-    if seen.gpu_neighbours:
-        signals.append(_warning("gpu", f"other programs were on the GPU: {len(seen.gpu_neighbours)}"))
+    if surroundings.gpu_neighbours:
+        signals.append(_warning("gpu", f"other programs were on the GPU: {len(surroundings.gpu_neighbours)}"))
     clock = top_clock(samples)
     if clock is not None and top_clock_mhz is not None and clock < CLOCK_SHARE_INVALID * top_clock_mhz:
         reason = f"SM clock {clock} MHz, {top_clock_mhz} in other trials"

@@ -20,7 +20,7 @@ from kerasbench.machines import dask
 from kerasbench.machines.bundle import VARIABLES, RemoteBundle, folder_name, packed, shell_words
 from kerasbench.machines.lines import End, Handshake, RemoteMessage
 from kerasbench.machines.ssh import PYTHON, SHOWN, Shell
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.plan import catalog
 from kerasbench.protocol.requests import ModelConfig
 from kerasbench.results.code import all_measuring_code
@@ -263,7 +263,7 @@ def ask(command: str, settings: Settings, say: Say) -> list[RemoteRun]:
     if settings.insecure and settings.hosts:
         raise UsageError("--insecure is for --cluster: ssh encrypts all that --hosts needs")
     if command != DOCTOR:
-        config = known.config_of(command, for_all)
+        config = registry.config_of(command, for_all)
         if isinstance(config, RunConfig):
             catalog.require_known(config.scenarios, config.model_config, config.suite)
     bundle = packed(for_all)

@@ -98,11 +98,11 @@ def shell_words(settings: Settings, bundle: RemoteBundle) -> list[str]:
     offered = options_of(type(settings))
     shell = ['--results="$F"/results'] if "results" in offered else []
     for name, option in offered.items():
-        said = value(settings, name, option)
+        setting = value(settings, name, option)
         if option.many:
-            shell += [f"{option.flag}={there(part)}" for part in said]
-        elif name != "results" and said != option.default:
-            shell.append(option.flag if said is True else f"{option.flag}={there(said)}")
+            shell += [f"{option.flag}={there(part)}" for part in setting]
+        elif name != "results" and setting != option.default:
+            shell.append(option.flag if setting is True else f"{option.flag}={there(setting)}")
     if settings.rows:
         shell += [f"--rows={there(settings.rows)}", f"--samples={settings.samples}"]
     arguments = list(map(shlex.quote, settings.arguments))

@@ -26,7 +26,7 @@ from rich.console import Console
 from kerasbench import __version__
 from kerasbench.errors import EXIT_INTERNAL, EXIT_INTERRUPTED, EXIT_OK, EXIT_USAGE, KerasbenchError
 from kerasbench.machines.ssh import BLOCK, SHOWN
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.report.progress import ConsoleProgress
 from kerasbench.results.code import all_measuring_code
 from kerasbench.results.run import INTERRUPTED
@@ -112,9 +112,9 @@ def measure(command: str, settings: Settings, lines: Lines) -> End:
                 break
             # Whoever asked for it was gone before it was fetched.
             return End(EXIT_OK, "", file.stem, msgspec.Raw(as_line(run).strip()))
-    progress = ConsoleProgress(Console(file=lines, width=SHOWN, highlight=False), known.sentences)
-    config, chosen = known.configured(command, settings, progress)
+    progress = ConsoleProgress(Console(file=lines, width=SHOWN, highlight=False), registry.sentences)
+    config, chosen = registry.configured(command, settings, progress)
     lines.send(RemoteMessage(interpreters=chosen.to_name_again()))
-    with measured(config, folder, chosen, known.planner, progress, settings.wait) as finished:
+    with measured(config, folder, chosen, registry.planner, progress, settings.wait) as finished:
         code = EXIT_USAGE if finished.unsaved else EXIT_OK
         return End(code, finished.unsaved, finished.store.data.stem, msgspec.Raw(as_line(finished.record).strip()))

@@ -69,8 +69,8 @@ class Shell:
                 process.wait(LEAVING_S)
             hearing.join(LEAVING_S)  # unless a process that it has left holds the pipe
             if process.poll() != 0:
-                said = text.one_line(b"".join(complaints).decode(errors="replace"))
-                raise ResultsError((said or f"its process ended with status {process.poll()}")[-SHOWN:])
+                complaint = text.one_line(b"".join(complaints).decode(errors="replace"))
+                raise ResultsError((complaint or f"its process ended with status {process.poll()}")[-SHOWN:])
         finally:
             self.close()
             process.stdout.close()

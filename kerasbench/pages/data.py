@@ -10,7 +10,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
 from kerasbench.host.noise import WarningKind
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.pages.series import Series, versions_at
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.report import document
@@ -40,7 +40,7 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
         failures=failures(findings.summary),
         warnings=list(_warnings(findings)),
     )
-    for report in known.mode_reports(findings):
+    for report in registry.mode_reports(findings):
         whole.add(report.data(findings))
     return whole
 
@@ -60,7 +60,7 @@ def _run_facts(run: Run, file: Path | None) -> document.RunFacts:
 def _ratios(findings: Findings) -> list[document.Ratio]:
     """Return each pair once: with its verdict, where it has one."""
     ratios: dict[tuple[CaseKey, Column, str], document.Ratio] = {}
-    for contrast, more in (pair for report in known.mode_reports(findings) for pair in report.contrasts(findings)):
+    for contrast, more in (pair for report in registry.mode_reports(findings) for pair in report.contrasts(findings)):
         key = (contrast.over.key, contrast.under.column, contrast.metric)
         if key not in ratios or ratios[key].verdict is None:
             ratios[key] = ratio(contrast, **more)
@@ -111,16 +111,16 @@ def _warnings(findings: Findings) -> Iterator[document.UsageWarning]:
         workload = (row.scenario.name, row.workload.name, row.size)
         trials = [trial for trial in record.trials if (trial.scenario, trial.workload, trial.options.size) == workload]
         by_name = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
-        for name, had in by_name.items():
-            worst = max((signal for _, signal in had), key=lambda signal: signal.invalidates)
-            disturbed = {(trial.case, trial.round, trial.block) for trial, _ in had}
+        for name, of_name in by_name.items():
+            worst = max((signal for _, signal in of_name), key=lambda signal: signal.invalidates)
+            disturbed = {(trial.case, trial.round, trial.block) for trial, _ in of_name}
             detail = f"{worst.reason}; in {len(disturbed)} of {count(len(trials), 'trial')}"
-            yield _warned(name, row, dict.fromkeys(trial.column for trial, _ in had), detail)
+            yield _warned(name, row, dict.fromkeys(trial.column for trial, _ in of_name), detail)
 
 
 def _warned(kind: str, row: Row | None, columns: Iterable[Column], detail: str) -> document.UsageWarning:
-    known = WarningKind(kind) if kind in set(WarningKind) else None  # none in a file that another version wrote
-    meaning, remedy = (known.meaning, known.remedy) if known else (kind, "")
+    warning = WarningKind(kind) if kind in set(WarningKind) else None  # none in a file that another version wrote
+    meaning, remedy = (warning.meaning, warning.remedy) if warning else (kind, "")
     of_all = dict.fromkeys(("scenario", "workload", "batch_size", "width"))
     place = of_row(row.scenario.name, row.workload.name, row.size) if row else of_all
     on = [configuration(column) for column in columns]

@@ -18,7 +18,7 @@ from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import MAX_PAGE_BYTES, read_plain, replace, replace_page
 from kerasbench.host import Machine
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.pages import page
 from kerasbench.pages.several import MachineSummary, of_machines
 from kerasbench.protocol.columns import DEFAULT
@@ -150,7 +150,7 @@ class _MachineIndex:
         link = f"[{markdown.escape(data.stem)}]({quote(data.with_suffix(TABLES).name)})"
         self.runs.append(link)
         for row, kind, answer in (
-            brief for report in known.mode_reports(findings) for brief in report.briefs(findings)
+            brief for report in registry.mode_reports(findings) for brief in report.briefs(findings)
         ):
             key = row.name + (f" ({kind})" if kind else "")
             level = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))

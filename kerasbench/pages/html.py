@@ -8,7 +8,7 @@ from urllib.parse import quote
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.table import MEASURED, observations
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.pages import page
 from kerasbench.pages.several import side_by_side
 from kerasbench.report import svg
@@ -47,7 +47,7 @@ MADE_BY: tuple[Words, ...] = (
 def document(machines: Sequence[tuple[str, Findings]]) -> str:
     several = len(machines) > 1
     chips = ", ".join(name for name, _ in machines)
-    title = escaped(f"kerasbench on {chips}" if several else known.title(machines[0][1]))
+    title = escaped(f"kerasbench on {chips}" if several else registry.title(machines[0][1]))
     parts = [_machine(f"m{place}", *machine, several) for place, machine in enumerate(machines, start=1)]
     if several:
         together = side_by_side([(name, findings.summary) for name, findings in machines])

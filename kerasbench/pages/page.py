@@ -4,7 +4,7 @@ import contextlib
 from functools import cache
 
 from kerasbench.analysis.findings import Findings
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.report import details, next_steps, warnings
 from kerasbench.report.sections import Page, Section, Strong, Typed, Words
 from kerasbench.report.teller import Builder
@@ -19,12 +19,12 @@ PACKAGES = ("keras", "jax", "tensorflow", "torch", "python")  # whose versions s
 @cache
 def quotable() -> dict[str, Builder]:
     """Return what README and docs quote by name, ``<!-- tables of results/x.json: answer -->``."""
-    quoted = (known.mode_report(mode.name).quoted for mode in known.MODES)
+    quoted = (registry.mode_report(mode.name).quoted for mode in registry.MODES)
     return {name: build for builders in quoted for name, build in builders.items()} | {"machine": machine}
 
 
 def whole(findings: Findings) -> Page:
-    mode_reports, (cautions, marks) = known.mode_reports(findings), warnings.cautions(findings)
+    mode_reports, (cautions, marks) = registry.mode_reports(findings), warnings.cautions(findings)
     is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
     marks = marks if is_measured else {}  # else there are no warnings that their numbers could be of
     first, *others = [part for report in mode_reports for part in report.sections(findings, marks)] or [Section("")]
@@ -39,7 +39,7 @@ def whole(findings: Findings) -> Page:
     after = next_steps.section(findings) if is_measured else None
     others += filter(None, [details.failures(findings), to_know, after, warnings.more(cautions), apart])
     others += (part for report in mode_reports for part in report.details(findings))
-    return Page(known.title(findings), [first, *others, details.how(findings)])
+    return Page(registry.title(findings), [first, *others, details.how(findings)])
 
 
 def _scripts(findings: Findings) -> list[Words]:
@@ -59,8 +59,8 @@ def head(findings: Findings) -> list[Words]:
         details.versions_of(record),
         f"{record.started[:16].replace('T', ' ')} UTC",
     )
-    had = {package: listed(sorted(versions[package])) for package in PACKAGES if package in versions}
-    named = [f"{SPELLED.get(package, package.capitalize())} {version}" for package, version in had.items()]
+    of_packages = {package: listed(sorted(versions[package])) for package in PACKAGES if package in versions}
+    named = [f"{SPELLED.get(package, package.capitalize())} {version}" for package, version in of_packages.items()]
     kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
     cpus = count(machine.cores, "logical CPU") + (f" ({kinds})" if kinds else "")
     gpus = [gpu + (f" (driver {machine.driver})" if machine.driver else "") for gpu in machine.gpus] or ["no GPU"]
@@ -79,5 +79,5 @@ def head(findings: Findings) -> list[Words]:
         measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"
     number = len({trial.session for trial in record.trials})
     sessions = "one session" if number < 2 else f"{number} sessions"
-    typed = known.mode_report(record.config.mode).command(record.config)
+    typed = registry.mode_report(record.config.mode).command(record.config)
     return [where, [Typed(typed), f" · {started}{took}, {measured}, {sessions}"]]

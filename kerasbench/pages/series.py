@@ -9,7 +9,7 @@ from kerasbench.analysis.contrasts import Contrast, again_of, between
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary, summarize
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.protocol.columns import Column
 from kerasbench.report.kinds import grouped
 from kerasbench.results.merge import distinct
@@ -55,8 +55,8 @@ def _of_machine(records: Sequence[Run], machine: str) -> list[Series]:
 
 def _followed(summary: Summary, counts: Mapping[str, Counter[Column]]) -> Iterator[Contrast]:
     config = summary.record.config
-    told = known.mode_report(config.mode).contrasts(Findings(summary)) if config.paired else ()
-    yield from (contrast for contrast, more in told if contrast.is_headline and not any(more.values()))
+    contrasts = registry.mode_report(config.mode).contrasts(Findings(summary)) if config.paired else ()
+    yield from (contrast for contrast, more in contrasts if contrast.is_headline and not any(more.values()))
     for row in summary.rows:
         most, measured = counts[row.label], _measured(row)
         reference = min(most, key=lambda column: (-most[column], column.label), default=None)
@@ -77,8 +77,8 @@ def _names(contrast: Contrast) -> tuple[str, str, str, str]:
 def _measured(row: Row) -> list[Column]:
     if row.origin.config.paired or row.origin.agenda.in_full:
         return []
-    known = [column for column, case in row.cases.items() if case.failure is None and case.trials]
-    return list(filter(variants.competes, known))
+    columns = [column for column, case in row.cases.items() if case.failure is None and case.trials]
+    return list(filter(variants.competes, columns))
 
 
 def versions_at(point: Contrast) -> dict[str, str]:

@@ -84,13 +84,13 @@ def side_by_side(summaries: Sequence[tuple[str, Summary]]) -> Section:
 
 
 def _abreast(row: MachineRow, column: MachineColumn) -> Cell:
-    known, ratio = row.cases.get(column), row.ratios.get(column)
-    if known is None:
+    outcome, ratio = row.cases.get(column), row.ratios.get(column)
+    if outcome is None:
         return EMPTY
-    if isinstance(known, Failure):
-        return Cell(known.code, failed=True)
-    text = multiple(ratio) if ratio is not None and ratio != 1 else took(known, HEADLINE)
-    return Cell(text, known.value, ratio=ratio)
+    if isinstance(outcome, Failure):
+        return Cell(outcome.code, failed=True)
+    text = multiple(ratio) if ratio is not None and ratio != 1 else took(outcome, HEADLINE)
+    return Cell(text, outcome.value, ratio=ratio)
 
 
 class MachineSummary(NamedTuple):
@@ -103,7 +103,7 @@ class MachineSummary(NamedTuple):
 
     @classmethod
     def of(cls, name: str, findings: Findings) -> "MachineSummary":
-        versions = {package: " and ".join(sorted(had)) for package, had in versions_of(findings.record).items()}
+        versions = {package: " and ".join(sorted(numbers)) for package, numbers in versions_of(findings.record).items()}
         versions = {"kerasbench": findings.record.kerasbench} | versions
         return cls(name, light(findings.summary), answers(findings), versions)
 
@@ -118,7 +118,7 @@ def of_machines(machines: Sequence[MachineSummary], failed: Mapping[str, str]) -
     sections += [Section(machine.name, lines=machine.answers) for machine in machines if machine.answers]
     packages = dict.fromkeys(package for machine in machines for package in machine.versions)
     versions = {package: [machine.versions.get(package, NOTHING) for machine in machines] for package in packages}
-    different = [texts(package, *had) for package, had in versions.items() if len(set(had)) > 1]
+    different = [texts(package, *by_machine) for package, by_machine in versions.items() if len(set(by_machine)) > 1]
     if different:
         table = Table(["package", *(machine.name for machine in machines)], different)
         sections.append(Section("Versions that differ", table=table))

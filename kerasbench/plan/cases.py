@@ -36,7 +36,7 @@ from kerasbench.variants.variant import CaseFacts, Refusal
 GPUS = (*CUDA_FAMILY, *APPLE)  # what backends call GPUs
 DOCTOR = "python -m kerasbench doctor shows what each backend finds, and what is wrong"
 Probes = Mapping[Environment, ProbeReport | Failure]  # what each interpreter said of its backend
-Seen = Mapping[Environment, Sequence[Device]]  # the devices that each sees; none where its backend failed
+DevicesByEnvironment = Mapping[Environment, Sequence[Device]]  # that each sees; none where its backend failed
 
 
 class PairKey(NamedTuple):
@@ -143,10 +143,10 @@ def make(
     if config.paired and any(env.label for env in probes):
         expected = {env for env in probes if env.backend in backends_there}
     wanted = [env for env in probes if env in expected or env not in absent_at_all or env.backend in config.backends]
-    seen = {env: [] if isinstance(report := probes[env], Failure) else report.devices for env in wanted}
+    devices = {env: [] if isinstance(report := probes[env], Failure) else report.devices for env in wanted}
     cases, absent, warnings = list[Case](), list[tuple[Case, Failure]](), differing_keras(probes)
     for env in wanted:
-        for case in _crossed(planner, scenarios, env, _devices(config, env, seen), here.cores):
+        for case in _crossed(planner, scenarios, env, _devices(config, env, devices), here.cores):
             failure = _unavailable(case, probes[env]) or unsupported(case, planner, here.cores)
             if failure is None:
                 cases.append(case)
@@ -163,7 +163,7 @@ def make(
     if any(case.device.platform == CUDA for case in cases):
         require_clear_numbers(here.gpus)
     if not config.devices:
-        warnings += _left_devices(seen)
+        warnings += _left_devices(devices)
     return Plan(config, here, cases, absent, list(dict.fromkeys(warnings)))
 
 
@@ -192,9 +192,9 @@ def _required(planner: CasePlanner, scenarios: Sequence[Selected]) -> Sequence[S
     return untrained(scenarios) if planner.config.effort.plan.agenda.only_predicts else scenarios
 
 
-def _left_devices(seen: Seen) -> list[str]:
-    chosen = {device.label for devices in seen.values() for device in of_each_model(devices)}
-    labels = {device.label: device.described for devices in seen.values() for device in devices}
+def _left_devices(by_environment: DevicesByEnvironment) -> list[str]:
+    chosen = {device.label for devices in by_environment.values() for device in of_each_model(devices)}
+    labels = {device.label: device.described for devices in by_environment.values() for device in devices}
     left = ", ".join(described for label, described in labels.items() if label not in chosen)
     how = f"all: --device {','.join(labels)}"
     return [f"one GPU of each model is measured, so these are left out: {left}; {how}"] if left else []
@@ -266,10 +266,10 @@ def _crossed(
                 yield case
 
 
-def _devices(config: RunConfig, environment: Environment, seen: Seen) -> list[Device]:
+def _devices(config: RunConfig, environment: Environment, by_environment: DevicesByEnvironment) -> list[Device]:
     """Those asked for, or one of each model; what it does not see is as the version beside it sees it, or a label."""
-    beside = [env for env in seen if config.paired and env.backend == environment.backend]
-    by_label = {device.label: device for env in (*beside, environment) for device in seen[env]}
+    beside = [env for env in by_environment if config.paired and env.backend == environment.backend]
+    by_label = {device.label: device for env in (*beside, environment) for device in by_environment[env]}
     labels = config.devices or [device.label for device in of_each_model(list(by_label.values()))] or [CPU]
     return [by_label.get(label) or Device(*parse_label(label)) for label in labels]
 

@@ -97,10 +97,10 @@ def suites() -> dict[str, Path]:
 
 
 def suite_files(suite: str = DEFAULT_SUITE) -> list[Path]:
-    known = suites()
-    if suite not in known:
-        raise unknown("suite", suite, list(known))
-    return sorted(file for file in known[suite].glob("*.py") if not file.name.startswith("_"))
+    folders = suites()
+    if suite not in folders:
+        raise unknown("suite", suite, list(folders))
+    return sorted(file for file in folders[suite].glob("*.py") if not file.name.startswith("_"))
 
 
 def builtin_files() -> list[Path]:
@@ -249,7 +249,7 @@ def _match(entries: Sequence[Entry], patterns: Sequence[str]) -> list[Selected]:
     workloads = [Selected(entry, workload) for entry in entries for workload in entry.description.workloads]
     for pattern in patterns:
         if not any(_names(pattern, selected) for selected in workloads):
-            raise unknown("workload", pattern, [f"{known.entry.name}/{known.workload.name}" for known in workloads])
+            raise unknown("workload", pattern, [f"{there.entry.name}/{there.workload.name}" for there in workloads])
     naming = [[pattern for pattern in patterns if _names(pattern, selected)] for selected in workloads]
     return [
         replace(selected, named=any("/" in pattern for pattern in by))
@@ -282,8 +282,8 @@ def describe(
     of_folder = {folder.resolve(): suite for suite, folder in suites().items()}
     of_file = {file: of_folder.get(file.resolve().parent, "") for file in files}
     caches = _cache_files({file: hashes[file] for file in files if of_file[file]})
-    known = {file: description for file, cache in caches.items() if (description := _read_cached(cache))}
-    if left := [file for file in hashes if file not in known]:
+    about = {file: description for file, cache in caches.items() if (description := _read_cached(cache))}
+    if left := [file for file in hashes if file not in about]:
         for file in left:
             with _as_unusable():
                 found[file].require_usable()
@@ -305,10 +305,10 @@ def describe(
             lines = answer.detail.splitlines()[-LAST_LINES:] if answer.code is Code.ERROR else []
             message = "\n".join([f"{answer.cause}; {answer.remedy}", *lines])
             raise UnusableScenario(f"{', '.join(map(str, left))} cannot be used: {message}")
-        known |= zip(left, answer, strict=True)
+        about |= zip(left, answer, strict=True)
         for file in caches.keys() & left:
-            _write_cached(caches[file], known[file])
-    return [Entry(file, hashes[file], known[file], baselines(file), configs[file], of_file[file]) for file in files]
+            _write_cached(caches[file], about[file])
+    return [Entry(file, hashes[file], about[file], baselines(file), configs[file], of_file[file]) for file in files]
 
 
 def baselines(file: Path) -> dict[str, str]:

@@ -35,7 +35,7 @@ def configured(settings: Settings, kind: TrialKind, options: list[Options]) -> R
         options=options,
         effort=effort_of(settings, kind),
         seed=settings.seed,
-        data=parse.known("kind of data", settings.data, get_args(DataKind)),
+        data=parse.require_name("kind of data", settings.data, get_args(DataKind)),
         timeout_s=parse.duration_s(settings.timeout, "--timeout"),
         memory_limit_bytes=parse.size_bytes(settings.memory_limit),
         keep_env=variables.kept(settings.keep_env),
@@ -133,7 +133,7 @@ def require_exporters(options: Sequence[Options], backends: Sequence[str]) -> No
 
 def _values(variant: Variant[Any], words: Sequence[str]) -> list[Any]:
     if variant.words:
-        return [variant.words[parse.known(f"value of --{variant.flag}", word, variant.words)] for word in words]
+        return [variant.words[parse.require_name(f"value of --{variant.flag}", word, variant.words)] for word in words]
     try:
         return variant.parse(words)
     except ValueError as error:

@@ -149,7 +149,7 @@ class Eta:
         self._guess_s = {case.key: (known_s or {}).get(case.key) or typical_trial_s(case) for case in planned.cases}
         self._foreseen_s: dict[CaseKey, float] = {}  # by first steps
         self._spent_s: dict[CaseKey, list[float]] = {}
-        self._had: Counter[CaseKey] = Counter()  # trials
+        self._trial_counts: Counter[CaseKey] = Counter()  # trials
         self._rounds: Counter[CaseKey] = Counter()
         self._over: set[CaseKey] = set()
 
@@ -169,7 +169,7 @@ class Eta:
             own_ns = min(own_ns, trial.wall_ns // sum(other.row == case.row for other in self._cases))
         if trial.wall_ns:  # else it was given up without a trial
             self._spent_s.setdefault(case.key, []).append(own_ns / NS_PER_S)
-        self._had[case.key] += 1
+        self._trial_counts[case.key] += 1
         self._rounds[case.key] = trial.round
         if trial.ends_case:
             self._over.add(case.key)
@@ -181,7 +181,7 @@ class Eta:
     def trials(self) -> int:
         """Trials that the whole run comes to, at most; a row's first column has more where not all fit into memory."""
         fewer = sum(self._effort.max_rounds - self._rounds[key] for key in self._over)
-        more = sum(had - self._rounds[key] for key, had in self._had.items())
+        more = sum(trials - self._rounds[key] for key, trials in self._trial_counts.items())
         return len(self._cases) * self._effort.max_rounds - fewer + more
 
     @property
@@ -202,11 +202,11 @@ class Eta:
         correction = sum(map(sum, self._spent_s.values())) / guessed_s if guessed_s else 1.0
         left_s = 0.0
         for case in self._cases:
-            recent, had = self._spent_s.get(case.key, [])[-RECENT:], self._rounds[case.key]
+            recent, rounds_done = self._spent_s.get(case.key, [])[-RECENT:], self._rounds[case.key]
             if case.key not in self._over:
                 guess_s = self._foreseen_s.get(case.key, self._guess_s[case.key] * correction)
                 trial_s = sum(recent) / len(recent) if recent else guess_s
                 before = variants.has(case.options, "prepares") or variants.has(case.options, "exports")
                 first = before and not recent  # a process before them fills the caches, or exports
-                left_s += trial_s * (first + max(0, rounds - had))
+                left_s += trial_s * (first + max(0, rounds - rounds_done))
         return left_s

@@ -50,13 +50,13 @@ def _apart(text: str) -> list[str]:
     return [text] if os.path.exists(text.partition("=")[2] or text) else text.split(",")
 
 
-def require_said(flag: str, said: object) -> None:
+def require_said(flag: str, words: object) -> None:
     """Raise UsageError for nothing, as a shell's variable is that is not set."""
-    if not said:
+    if not words:
         raise UsageError(f"{flag} is empty: give it a value, or leave it out")
 
 
-def known(what: str, given: str, names: Collection[Name]) -> Name:
+def require_name(what: str, given: str, names: Collection[Name]) -> Name:
     for name in names:
         if name == given:
             return name
@@ -64,7 +64,7 @@ def known(what: str, given: str, names: Collection[Name]) -> Name:
 
 
 def backend_names(given: Sequence[str]) -> list[str]:
-    return list(dict.fromkeys(known("backend", name, backends.names()) for name in given))
+    return list(dict.fromkeys(require_name("backend", name, backends.names()) for name in given))
 
 
 def device_labels(given: Sequence[str]) -> list[str]:

@@ -141,7 +141,7 @@ class _Column:
     child: Child | None = None
     failure: Failure | None = None
     had_turn: bool = False
-    told: TrialState | None = None
+    reported_state: TrialState | None = None
 
     def __post_init__(self) -> None:
         self.received = ReceivedMessages(partial(self.on_phase, self), self.take_turn_message)
@@ -257,9 +257,9 @@ class _Block:
 
     def tick(self) -> None:
         for column in self.columns:
-            before, column.told = column.told, column.trial_state
-            if column.told is not None and column.told is not before:
-                self.on_event(PhaseStarted(column.member.label, column.told))
+            before, column.reported_state = column.reported_state, column.trial_state
+            if column.reported_state is not None and column.reported_state is not before:
+                self.on_event(PhaseStarted(column.member.label, column.reported_state))
         self.on_event(Tick())
 
     def _take_phase(self, column: _Column, phase: str | Phase) -> None:

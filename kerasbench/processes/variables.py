@@ -59,9 +59,9 @@ def clean(
 
 
 def held_back(inherited: Mapping[str, str] = os.environ) -> dict[str, str]:
-    known = (*CHANGE_FIGURES, *(variable for name in backends.names() for variable in backends.get(name).VARIABLES))
+    patterns = (*CHANGE_FIGURES, *(variable for name in backends.names() for variable in backends.get(name).VARIABLES))
     kept_out = sorted(inherited.keys() - clean(inherited=inherited).keys())
-    return {name: inherited[name] for name in kept_out if _matches(name, known) and not _matches(name, HARMLESS)}
+    return {name: inherited[name] for name in kept_out if _matches(name, patterns) and not _matches(name, HARMLESS)}
 
 
 def kept(names: Sequence[str], inherited: Mapping[str, str] = os.environ) -> dict[str, str]:

@@ -139,8 +139,8 @@ def sentences(findings: Findings) -> list[str]:
     for row, ranking in ordered(findings.plain):
         failures = ((column, case.failure) for column, case in row.cases.items() if column in called)
         failed = [f"{called[column]} {_ended(failure)}" for column, failure in failures if failure]
-        said = "; ".join(filter(None, [_standing(row, ranking, called), *failed]))
-        lines += [blanked(f"{row.label}: {said}.")] if said else []
+        text = "; ".join(filter(None, [_standing(row, ranking, called), *failed]))
+        lines += [blanked(f"{row.label}: {text}.")] if text else []
     return lines
 
 
@@ -197,7 +197,7 @@ def kinds(findings: Findings) -> Section | None:
     """Return a line for each kind of model; several have a chart too, with the mean of each configuration."""
     summary = findings.plain
     called = names(column for column in summary.columns if variants.competes(column))
-    rows, lines, seen = [], [], charts.looks(called)
+    rows, lines, styles = [], [], charts.looks(called)
     for kind, ranked in by_kind(compared(summary)).items():
         won, spans, dots = _wins(ranked), [], []
         fastest = [f"{called[column]} {len(labels)}" for column, labels in won.items()]
@@ -207,7 +207,7 @@ def kinds(findings: Findings) -> Section | None:
             ratios = [ratio for _, ranking in ranked if (ratio := relative(ranking, column)) is not None]
             spans.append(Cell(span(ratios, multiple)) if ratios else EMPTY)
             if ratios:
-                piece = Piece(statistics.geometric_mean(ratios), seen[column])
+                piece = Piece(statistics.geometric_mean(ratios), styles[column])
                 tip = f"{kind}, {name}: {spans[-1].text}, {count(len(ratios), 'workload')}"
                 dots.append(Bar("", "", [piece], column.backend, tip=tip))
         rows.append([Cell(f"{kind} ({len(ranked)})"), Cell(", ".join(fastest)), *spans])
@@ -216,7 +216,7 @@ def kinds(findings: Findings) -> Section | None:
     what = timed_in(row for row, _ in compared(summary))
     caption = f"Time per {what}, relative to the fastest of each workload: further left is better."
     caption += f" Geometric means over workloads. {charts.where(findings.record)}."
-    legend = [(name, seen[column]) for column, name in called.items()]
+    legend = [(name, styles[column]) for column, name in called.items()]
     chart = DotChart(title, caption, [("", lines)], legend) if len(lines) > 1 else None
     headers = ["kind of model (workloads)", "fastest", *(f"{name} takes" for name in called.values())]
     return Section(title, chart=chart, table=Table(headers, rows)) if rows else None

@@ -31,9 +31,9 @@ def looks(columns: Iterable[Column]) -> dict[Column, SeriesStyle]:
 
 
 def looks_of(backends: Sequence[str]) -> list[SeriesStyle]:
-    known = LOOKS | dict(zip(sorted(set(backends) - set(LOOKS)), itertools.cycle(OTHER_LOOKS), strict=False))
+    by_backend = LOOKS | dict(zip(sorted(set(backends) - set(LOOKS)), itertools.cycle(OTHER_LOOKS), strict=False))
     paled = [max(PALEST, PALER ** backends[:index].count(backend)) for index, backend in enumerate(backends)]
-    return [known[backend]._replace(opacity=opacity) for backend, opacity in zip(backends, paled, strict=True)]
+    return [by_backend[backend]._replace(opacity=opacity) for backend, opacity in zip(backends, paled, strict=True)]
 
 
 def where(record: Run) -> str:
@@ -48,12 +48,12 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     if not ranked:
         return None
     columns = [column for column in findings.plain.columns if variants.competes(column)]
-    called, seen = names(columns), looks(columns)
+    called, styles = names(columns), looks(columns)
     groups = []
     for row, ranking in ranked:
         first = ranking.winner
         drawn = [
-            bar(called[key], seen[key], CaseInRow(row, key), row.headline, ranking.over_fastest(key), key == first)
+            bar(called[key], styles[key], CaseInRow(row, key), row.headline, ranking.over_fastest(key), key == first)
             for key in columns
             if relative(ranking, key) is not None
         ]
@@ -67,7 +67,7 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
     )
     intervals = " Lines: 95 % intervals." if any(bar.low is not None for _, drawn in groups for bar in drawn) else ""
     caption = f"{what}: 1× is the fastest, further left is better. Logarithmic scale.{intervals} {place}."
-    return DotChart(title, caption, list(kinds.items()), [(called[column], seen[column]) for column in columns])
+    return DotChart(title, caption, list(kinds.items()), [(called[column], styles[column]) for column in columns])
 
 
 def bar(

@@ -75,14 +75,14 @@ def starting(findings: Findings) -> Section | None:
         peaks += process.values()
         cells = []
         for column in summary.columns:
-            known = [part_ms[column] for part_ms in parts_ms if column in part_ms]
+            times_ms = [part_ms[column] for part_ms in parts_ms if column in part_ms]
             text = []
-            if len(known) == len(STARTING):
-                ready_s.append(sum(known) / 1e3)
+            if len(times_ms) == len(STARTING):
+                ready_s.append(sum(times_ms) / 1e3)
                 text.append(f"{ready_s[-1]:.1f} s")
             text += [f"{process[column]:,.0f} MiB"] if column in process else []
             text += [f"{device[column]:,.0f} MiB on the device"] if column in device else []
-            cells.append(Cell(", ".join(text), sum(known) or None) if text else EMPTY)
+            cells.append(Cell(", ".join(text), sum(times_ms) or None) if text else EMPTY)
         rows += [[Cell(row.label), *cells]] if any(cell is not EMPTY for cell in cells) else []
     if not rows:
         return None
@@ -160,7 +160,7 @@ def exported(findings: Findings) -> Section | None:
         for column, case in row.cases.items():
             by = next((m.exported.exporter for _, m in case.trials if m.exported), "")
             estimates = [case.estimate(name) for name in OF_EXPORTED]
-            cells = [Cell(three_digits(known.value), known.value) if known else EMPTY for known in estimates]
+            cells = [Cell(three_digits(size.value), size.value) if size else EMPTY for size in estimates]
             rows += [[*texts(row.label, called[column], by), *cells]] if by else []
     headers = [f"{BY_NAME[name].title} ({BY_NAME[name].unit})" for name in OF_EXPORTED[:-1]] + ["Peak memory (MiB)"]
     table = Table(["workload", "exported model", "made by", *headers], rows)
@@ -178,11 +178,11 @@ def published_epochs(findings: Findings) -> Section | None:
 
 
 def beside_published(findings: Findings) -> Section | None:
-    known = figures()
+    by_workload = figures()
     rows, lines, ratios = [], [], []
     built_in = [row for row, _ in ordered(findings.plain) if not row.of_user]
     for row in built_in:
-        for figure in known.get((row.scenario.name, row.workload.name), []):
+        for figure in by_workload.get((row.scenario.name, row.workload.name), []):
             ratio = figure.gpu_over_cpu(row.workload.steps)
             ratios += [] if ratio is None else [ratio]
             batch = "" if figure.batch is None else f"batch {figure.batch}"
@@ -356,11 +356,11 @@ def _conditions(findings: Findings) -> Iterator[Words]:
     trials = findings.record.trials
     every = names(dict.fromkeys(trial.column for trial in trials))
     signals = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
-    for name, had in signals.items():
-        trial, _ = max(had, key=lambda pair: pair[1].invalidates)
+    for name, pairs in signals.items():
+        trial, _ = max(pairs, key=lambda pair: pair[1].invalidates)
         meaning = WarningKind(name).meaning if name in set(WarningKind) else name
         case = f"{trial.case.scenario} on {every[trial.column]}, round {trial.round}"
-        yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(had), 'trial')}, for example {case}."
+        yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(pairs), 'trial')}, for example {case}."
     called, terms = names(findings.summary.columns), findings.summary.terms
     alike = grouped(("; ".join(terms[column]), called[column]) for column in terms if column in called)
     for in_force, configurations in alike.items():

@@ -125,9 +125,9 @@ class LiveBlock:
         for column in self.columns.values():
             last = next(reversed(column.times), "")
             shown = {self.headline, last, FIRST_STEP if last == TRAIN else ""}
-            known = [f"{self._counts[stage]} {time}" for stage, time in column.times.items() if stage in shown]
-            known.append(column.doing or f"measured in {count(column.slices, 'turn')}")
-            lines.append(blanked(f"  {column.name}: {', '.join(known)}"))
+            parts = [f"{self._counts[stage]} {time}" for stage, time in column.times.items() if stage in shown]
+            parts.append(column.doing or f"measured in {count(column.slices, 'turn')}")
+            lines.append(blanked(f"  {column.name}: {', '.join(parts)}"))
         return lines
 
     def stage(self, stage: str) -> str:

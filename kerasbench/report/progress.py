@@ -207,8 +207,8 @@ class ConsoleProgress(Progress):
         for line in (f"after round {record.rounds_completed}:", *(f"  {line}" for line in self._sentences(findings))):
             self._say(line)
         scatter = run_scatter(findings.summary, family_of(self._planned))
-        if scatter and (seen := detectable(self._planned, record.minimal_effect, scatter)):
-            difference = percent(min(seen.values()))
+        if scatter and (effects := detectable(self._planned, record.minimal_effect, scatter)):
+            difference = percent(min(effects.values()))
             self._say(f"This run can detect differences of about {difference}, judging by its rounds so far.")
 
     @property
@@ -277,8 +277,8 @@ def _sight(found_after: Mapping[int, float], scatter: RunScatter) -> str:
     if not found_after:
         return f"fewer than {MIN_TRIALS_FOR_INTERVAL} rounds: intervals come from the turns of each round and are wider"
     source = scatter.source or "other machines, because there are no earlier results of this one"
-    seen = " and ".join(f"{percent(effect)} after {rounds} rounds" for rounds, effect in found_after.items())
-    return f"This run can detect differences of about {seen}, judging by {source}."
+    effects = " and ".join(f"{percent(effect)} after {rounds} rounds" for rounds, effect in found_after.items())
+    return f"This run can detect differences of about {effects}, judging by {source}."
 
 
 def _outcome(trial: Trial) -> str:

@@ -88,8 +88,8 @@ def as_long(ratio: Estimate, other: str = "") -> str:
 
 def span(values: Iterable[float], shown: Callable[[float], str] = three_digits, unit: str = "") -> str:
     """Return ``0.09 to 0.23 ms``, or the one value that all are."""
-    known = list(values)
-    ends = dict.fromkeys(shown(value) for value in (min(known), max(known)))
+    numbers = list(values)
+    ends = dict.fromkeys(shown(value) for value in (min(numbers), max(numbers)))
     if len(ends) == 2:
         low, high = ends
         shared = low[-1:] if low[-1:] in "×" and high.endswith("×") else ""
@@ -158,7 +158,7 @@ def took(estimate: Estimate, metric: str) -> str:
 
 def could_have_seen(ratio: LogEstimate | None, effect: float) -> str:
     """Return which difference an undecided ratio would have shown; empty where none is known."""
-    seen = None if ratio is None else detectable(ratio, effect)
-    if seen is None:
+    difference = None if ratio is None else detectable(ratio, effect)
+    if difference is None:
         return ""
-    return f"A difference of more than {percent(seen)} would have been found, nine times in ten."
+    return f"A difference of more than {percent(difference)} would have been found, nine times in ten."

@@ -43,8 +43,8 @@ def problems(record: Run) -> Iterator[str]:
             yield f"trial {index} ({trial.scenario}, {trial.backend}): {problem}"
     if field := _out_of_range([record.machine, record.scenarios, record.flops]):
         yield f"{field} is out of range"
-    known = {scenario.description.name for scenario in record.scenarios}
-    if unknown := sorted({trial.scenario for trial in record.trials} - known):
+    names = {scenario.description.name for scenario in record.scenarios}
+    if unknown := sorted({trial.scenario for trial in record.trials} - names):
         yield f"trials of {', '.join(unknown[:3])}, which is not one of its scenarios"
     if (columns := len({trial.column for trial in record.trials})) > MAX_COLUMNS:
         yield f"{columns} configurations, and a run has {MAX_COLUMNS} at most"

@@ -75,7 +75,7 @@ def _hash_of_each_file(package: Path) -> dict[str, str]:
 def measuring_part(variant: bytes) -> bytes:
     """Return a variant's file without what its class declares and says: in its hooks is how a column is measured."""
     classes = [part for part in ast.parse(variant).body if isinstance(part, ast.ClassDef)]
-    told = [part for kind in classes for part in kind.body if getattr(part, "name", "") not in HOOKS]
-    left_out = {number for part in told for number in range(part.lineno, (part.end_lineno or 0) + 1)}
+    parts = [part for kind in classes for part in kind.body if getattr(part, "name", "") not in HOOKS]
+    left_out = {number for part in parts for number in range(part.lineno, (part.end_lineno or 0) + 1)}
     lines = enumerate(variant.splitlines(), start=1)
     return b"\n".join(line for number, line in lines if line.strip() and number not in left_out)

@@ -209,16 +209,16 @@ class Trial:
         return any(signal.invalidates for signal in self.noise)
 
 
-def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], known: int = 0) -> int:
-    """Return how many rounds have all cases that had not failed by then; ``known``: of the run, that are complete."""
+def completed_rounds(cases: Iterable[CaseKey], trials: Sequence[Trial], at_least: int = 0) -> int:
+    """Return how many rounds have all cases that had not failed by then; ``at_least``: so many of the run are."""
     left, done = set(cases), 0
     while True:
         left -= {trial.case for trial in trials if trial.ends_case and trial.round <= done + 1}
-        if known and done:  # what is missing in a complete round has left; later it may be an interruption
-            least = done + 1 if done < known else done
+        if at_least and done:  # what is missing in a complete round has left; later it may be an interruption
+            least = done + 1 if done < at_least else done
             left &= {trial.case for trial in trials if trial.round >= least}
-        had = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
-        if not any(trial.block or trial.measurement for trial in had) or not left <= {trial.case for trial in had}:
+        ran = [trial for trial in trials if trial.round == done + 1 and not trial.crowded]
+        if not any(trial.block or trial.measurement for trial in ran) or not left <= {trial.case for trial in ran}:
             return done
         done += 1
 

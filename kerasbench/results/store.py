@@ -159,8 +159,8 @@ def clear_leftovers(folder: Path) -> None:
     """Remove half files and empty journals of killed runs, by the names that runs give: others may have files here."""
     for file in filter(is_named_by_a_run, [*folder.glob(f"*{JOURNAL}"), *folder.glob(f"*{PARTIAL}")]):
         with suppress(OSError):
-            seen = file.stat()
-            if (file.suffix == PARTIAL or not seen.st_size) and time.time() - seen.st_mtime > LEFT_S:
+            state = file.stat()
+            if (file.suffix == PARTIAL or not state.st_size) and time.time() - state.st_mtime > LEFT_S:
                 file.unlink()
 
 
@@ -204,11 +204,11 @@ Kind = TypeVar("Kind")
 
 def decoded(content: bytes, kind: type[Kind]) -> Kind:
     """Return a part of a file; raise msgspec's errors. What a column has is the one thing that types do not say."""
-    known = {DEFAULT: DEFAULT}
+    unique = {DEFAULT: DEFAULT}
 
     def options(_: type, values: Any) -> Options:
         chosen = of_file(values)
-        return known.setdefault(chosen, chosen)  # one object for all trials, which are compared by it again and again
+        return unique.setdefault(chosen, chosen)  # one object for all trials, which are compared by it again and again
 
     return msgspec.json.decode(content, type=kind, dec_hook=options)
 

@@ -81,7 +81,7 @@ class BlockLauncher:
         needed = {case.label for case in cases if is_long and not case.options.control}
         block = InterruptibleBlock(self.on_event, needed)
         limits = [limit_on(case.device, variants.pinned(case.options), self.planned, self.state) for case in cases]
-        calibrations = [row.known[case.key] for case in cases]
+        calibrations = [row.calibrations[case.key] for case in cases]
         budget = machine.memory_budget(
             [case.device for case in cases],
             [calibration.peak_bytes for calibration in calibrations],
@@ -126,13 +126,13 @@ class BlockLauncher:
 
     def _at_once(self, row: RowProgress, cases: Sequence[Case]) -> int:
         """Return how many children start while others do."""
-        if self.planned.effort.cold and row.had < ALONE:
+        if self.planned.effort.cold and row.rounds_done < ALONE:
             return 1
-        peaks_bytes = [row.known[case.key].peak_bytes for case in cases]
+        peaks_bytes = [row.calibrations[case.key].peak_bytes for case in cases]
         return machine.starts_at_once(peaks_bytes, cases[0].parameters, self.planned.machine.cores)
 
     def _member(self, row: RowProgress, case: Case, exports: bool = False) -> BlockMember:
-        config, entry, calibration = self.planned.config, case.selected.entry, row.known[case.key]
+        config, entry, calibration = self.planned.config, case.selected.entry, row.calibrations[case.key]
         memory_bytes = config.memory_limit_bytes
         if memory_bytes is None and entry.source.limits_memory and not entry.model_config.trust:
             memory_bytes = self._most_bytes

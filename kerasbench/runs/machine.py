@@ -107,23 +107,24 @@ class MachineMonitor:
             outcomes = block()
         after, busiest = self.look(0.0), programs.busiest(others_before, self.look_at_programs())
         checked: list[Outcome | None] = []
-        seen: list[Surroundings] = []
+        readings: list[Surroundings] = []
         for outcome, device, name in zip(outcomes, devices, names, strict=True):
             card = cards.get(name) or nvidia.CardReading()
             checked.append(outcome and on_card(outcome, device, card.uuid))
             samples = card.samples if name else None
-            seen.append(Surroundings(waited_s, before, after, samples, card.neighbours, card.uuid, busiest))
-        return checked, seen
+            readings.append(Surroundings(waited_s, before, after, samples, card.neighbours, card.uuid, busiest))
+        return checked, readings
 
-    def judge(self, trial: Trial, seen: Surroundings) -> Trial:
+    def judge(self, trial: Trial, surroundings: Surroundings) -> Trial:
         card = trial.device.label
-        highest_mhz = max(filter(None, (self._top_clocks_mhz.get(card), top_clock(seen.gpu or []))), default=None)
+        clocks_mhz = (self._top_clocks_mhz.get(card), top_clock(surroundings.gpu or []))
+        highest_mhz = max(filter(None, clocks_mhz), default=None)
         if highest_mhz is not None:
             self._top_clocks_mhz[card] = highest_mhz
-        noise = of_surroundings(seen, highest_mhz)
+        noise = of_surroundings(surroundings, highest_mhz)
         if trial.measurement is not None:
             noise = [*of_slices(trial.measurement.slices), *noise]
-        return replace(trial, surroundings=seen, noise=noise)
+        return replace(trial, surroundings=surroundings, noise=noise)
 
 
 def card_now(device: Device) -> tuple[str, list[int] | None]:

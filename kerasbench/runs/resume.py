@@ -123,9 +123,9 @@ def _cut_blocks(record: Run) -> set[int]:
 
 def _whole(row: RowProgress, counting: Sequence[Trial], tried: Sequence[Trial], rounds: int) -> list[Trial]:
     """Return a row's trials of its whole rounds, and what was given up without a block, which stays so."""
-    trials = [trial for trial in counting if trial.case in row.known]
+    trials = [trial for trial in counting if trial.case in row.calibrations]
     # Where some no longer count, who computes something else than the others has to be found anew.
-    if len(trials) < sum(trial.case in row.known for trial in tried):
+    if len(trials) < sum(trial.case in row.calibrations for trial in tried):
         trials = [trial for trial in trials if trial.failure is None or trial.failure.code is not Code.PARITY]
     last = completed_rounds((case.key for case in row.cases), trials, rounds)
     return [trial for trial in trials if trial.round <= last or not trial.block]
@@ -139,9 +139,9 @@ def as_started(planned: Plan, record: Run, is_second_part: bool) -> Plan:
         started = {case.row for case in plain if case.key in tried}
         cases = [case for case in plain if case.key in tried or case.row not in started]
     else:
-        known = {trial.column for trial in record.trials}
-        cases = [case for case in plain if case.column in known]
-        new = dict.fromkeys(name_of(case.column) for case in plain if case.column not in known)
+        columns = {trial.column for trial in record.trials}
+        cases = [case for case in plain if case.column in columns]
+        new = dict.fromkeys(name_of(case.column) for case in plain if case.column not in columns)
         if not new or not 0 < record.cases < len(planned.cases):  # or they had no turn before the run was killed
             return planned
         warnings = [*warnings, f"left out, because the run began without them: {', '.join(new)}"]

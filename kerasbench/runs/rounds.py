@@ -80,20 +80,20 @@ class Rounds:
             for trial in earlier:
                 if trial.round == index:
                     row_of[trial.case].take(trial)
-            for row, had in rounds_of:
-                for trial in self._odd(row, index) if had == index else ():  # killed before it had saved that
+            for row, done in rounds_of:
+                for trial in self._mismatches(row, index) if done == index else ():  # killed before it had saved that
                     self.record.trials.append(trial)
                     row.take(trial)
-                row.had = min(had, index)
-            self._decide([row for row in self.rows if row.had == index])
-        needy = [row.had for row in self.rows if not row.over]
-        self.record.rounds_completed = min(needy) if needy else max((row.had for row in self.rows), default=0)
+                row.rounds_done = min(done, index)
+            self._decide([row for row in self.rows if row.rounds_done == index])
+        needy = [row.rounds_done for row in self.rows if not row.over]
+        self.record.rounds_completed = min(needy) if needy else max((row.rounds_done for row in self.rows), default=0)
 
     def _measure_rounds(self) -> None:
         started_s = time.monotonic() - (seconds(self.earlier.trials) if self.earlier else 0.0)
         while any(not row.over for row in self.rows):
             index = 1 + self.record.rounds_completed
-            needy = [row for row in self.rows if not row.over and row.had < index]
+            needy = [row for row in self.rows if not row.over and row.rounds_done < index]
             spent_s, another_s = time.monotonic() - started_s, sum(row.block_s for row in needy)
             stop = stopping.out_of_budget(self.planned.effort.budget_s, spent_s, another_s, index - 1)
             if stop:
@@ -132,9 +132,9 @@ class Rounds:
             together = len(trials) > 1
             left = [case for case in left if case in row.alive and case.key not in answered]
             reference = [case for case in row.alive if case not in left and case.key not in row.crowded][:1]
-        if odd := self._odd(row, index):
-            self._keep(row, odd)
-        row.had = index
+        if mismatches := self._mismatches(row, index):
+            self._keep(row, mismatches)
+        row.rounds_done = index
 
     def _decide(self, rows: Iterable[RowProgress]) -> None:
         """Decide whether rows go on after a round: all of them by the same knowledge of how ratios scatter."""
@@ -145,7 +145,7 @@ class Rounds:
             least, is_known = self.planned.effort.min_rounds, partial(self._is_known, row)
             precision = self._precision(row, self.planner.metric(row))
             usual = Decision(
-                stopping.stop_reason(self.planned.effort, row.had, precision),
+                stopping.stop_reason(self.planned.effort, row.rounds_done, precision),
                 schedule.next_block(row.cases[0], least, row.ratios, row.trials, is_known),
             )
             row.apply(self.planner.decide(row, usual))
@@ -171,8 +171,8 @@ class Rounds:
             raise KeyboardInterrupt
         return trials
 
-    def _odd(self, row: RowProgress, index: int) -> list[Trial]:
-        return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.odd()]
+    def _mismatches(self, row: RowProgress, index: int) -> list[Trial]:
+        return [trial_record(case, index, Outcome([], 0, failure=failure)) for case, failure in row.find_mismatches()]
 
     def _keep(self, row: RowProgress, trials: Sequence[Trial]) -> None:
         self.record.trials += trials

@@ -38,7 +38,7 @@ class Decision:
 @dataclass
 class RowProgress:
     cases: list[Case]
-    had: int = 0  # rounds
+    rounds_done: int = 0
     decision: Decision = field(default_factory=Decision)
     sizes: Sizes | None = None  # what its columns do besides their slices, once the first block has shown it
     crowded: set[CaseKey] = field(default_factory=set)  # failed beside others: measured alone from then on
@@ -48,7 +48,7 @@ class RowProgress:
 
     def __post_init__(self) -> None:
         self.alive = list(self.cases)  # those that are still measured
-        self.known = {case.key: Calibration(case.plan) for case in self.cases}
+        self.calibrations = {case.key: Calibration(case.plan) for case in self.cases}
 
     @property
     def over(self) -> bool:
@@ -68,17 +68,17 @@ class RowProgress:
     @property
     def block_s(self) -> float:
         """How long its blocks of one round have taken on average, of the last rounds: earlier ones measure more."""
-        recent = [trial for trial in self.trials if trial.block and trial.round > self.had - schedule.EVERY]
+        recent = [trial for trial in self.trials if trial.block and trial.round > self.rounds_done - schedule.EVERY]
         # By its columns, because there may be fewer from round to round.
         return seconds(recent) * len(self.alive) / len(recent) if recent else 0.0
 
     def plan_of(self, case: Case) -> TrialPlan:
         """Return what a case's next trial measures; its first, everything."""
-        plan, workload = self.known[case.key].plan, case.selected.workload
+        plan, workload = self.calibrations[case.key].plan, case.selected.workload
         if plan.steps_per_slice is None:
             return replace(plan, sizes=self.sizes, stages=stages_of(plan, workload))
         stages = stages_of(plan, workload, self.decision.next_block.left_out)
-        repeats = plan.repeats_first_step and self.had < ALONE  # only cold figures tell what compiling took
+        repeats = plan.repeats_first_step and self.rounds_done < ALONE  # only cold figures tell what compiling took
         return replace(plan, sizes=self.sizes, stages=stages, repeats_first_step=repeats)
 
     def arrange(self, drawn: Sequence[Case]) -> None:
@@ -97,19 +97,19 @@ class RowProgress:
         elif trial.measurement is None:
             self.alive = [case for case in self.alive if case.key != trial.case]
         else:
-            known, measurement = self.known[trial.case], trial.measurement
-            known.plan = sizes.freeze(known.plan, measurement)
-            known.first_s = trial.own_ns / 1e9 if known.first_s is None else known.first_s
-            known.peak_bytes = max(known.peak_bytes, measurement.peak_rss_bytes)
-            known.on_card_bytes = max(known.on_card_bytes, measurement.peak_device_bytes or 0)
-            known_sizes = filter(None, (self.sizes, measurement.sizes))
-            self.sizes = min(known_sizes, key=lambda sizes: len(sizes.left_out), default=None)  # others had to leave
+            calibration, measurement = self.calibrations[trial.case], trial.measurement
+            calibration.plan = sizes.freeze(calibration.plan, measurement)
+            calibration.first_s = trial.own_ns / 1e9 if calibration.first_s is None else calibration.first_s
+            calibration.peak_bytes = max(calibration.peak_bytes, measurement.peak_rss_bytes)
+            calibration.on_card_bytes = max(calibration.on_card_bytes, measurement.peak_device_bytes or 0)
+            all_sizes = filter(None, (self.sizes, measurement.sizes))
+            self.sizes = min(all_sizes, key=lambda sizes: len(sizes.left_out), default=None)  # others had to leave
 
     def apply(self, decision: Decision) -> None:
         self.decision = decision
         self.alive = [case for case in self.alive if case.key not in decision.leaves]
 
-    def odd(self) -> list[tuple[Case, Failure]]:
+    def find_mismatches(self) -> list[tuple[Case, Failure]]:
         failures = judge_cases(self.columns)
         return [(case, failures[case.column]) for case in self.alive if case.column in failures]
 

@@ -73,8 +73,8 @@ def sizes_of(plan: TrialPlan, workload: WorkloadDescription, steps_ns: Steps, le
     sizes = _sizes(plan, workload, slowest_ns)
     does_all = dataclasses.replace(sizes, step_ns=0) == _sizes(plan, workload, 0)
     steps = min(map(len, steps_ns.values()))
-    known = does_all or (slowest_ns >= SLOW_NS and steps >= least) or steps >= PILOTS
-    return sizes if known else None
+    is_enough = does_all or (slowest_ns >= SLOW_NS and steps >= least) or steps >= PILOTS
+    return sizes if is_enough else None
 
 
 def left_behind(called: Sequence[str], least: Sequence[int], steps_ns: Steps) -> dict[int, Failure]:

@@ -135,7 +135,7 @@ class Runtime(Predictor):
         return not np.any(self.to_numpy(self.put(np.full(8, SUBNORMAL, np.float32)) * 0.5))
 
     def resolved(self) -> Resolved:
-        known = {"python": platform.python_version(), "numpy": version("numpy")}
+        versions = {"python": platform.python_version(), "numpy": version("numpy")}
         return Resolved(
             jit=False,
             dtype_policy="float32",
@@ -144,7 +144,7 @@ class Runtime(Predictor):
             fp32="ieee",
             image_data_format=self.exported.image_data_format,
             threads=self.threads(),
-            versions=known | self.versions(),
+            versions=versions | self.versions(),
             subnormals="flushed" if self.flushes() else "kept",
         )
 

@@ -270,8 +270,8 @@ def load(file: Path, config: ModelConfig, model_outline: SavedModelInfo) -> Any:
 def _renew_optimizer(model: Any) -> None:
     """Begin with a fresh optimizer where loading left one for other weights, as that of an .h5 file does on Keras 3."""
     optimizer = getattr(model, "optimizer", None)
-    known = len(getattr(optimizer, "_trainable_variables", []))
-    if optimizer is not None and optimizer.built and known != len(model.trainable_variables):
+    count = len(getattr(optimizer, "_trainable_variables", []))
+    if optimizer is not None and optimizer.built and count != len(model.trainable_variables):
         model.optimizer = type(optimizer).from_config(optimizer.get_config())
 
 

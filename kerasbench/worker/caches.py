@@ -14,12 +14,12 @@ class CacheReads:
         self._files = [file for file in files if file.is_file()]
         for file in self._files:
             os.utime(file, ns=(0, file.stat().st_mtime_ns))
-        self._known = not self._files or keeps_access_times(folder)
+        self._keeps_times = not self._files or keeps_access_times(folder)
 
     @property
     def count(self) -> int | None:  # None: the system keeps no such time
         read = sum(file.exists() and file.stat().st_atime_ns > 0 for file in self._files)
-        return read if self._known else None
+        return read if self._keeps_times else None
 
 
 def keeps_access_times(folder: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from kerasbench.errors import MissingBackend, UsageError
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.plan import cases as plan_cases
 from kerasbench.plan.cases import Case, Plan, Probes
 from kerasbench.plan.catalog import Selected
@@ -56,7 +56,7 @@ def make(
 ) -> Plan:
     """Plan what is asked for; of one scenario, unless others are chosen."""
     return plan_cases.make(
-        known.planner(RunConfig(**asked)), chosen or [made.selected()], probes, made.MACHINE, interpreters
+        registry.planner(RunConfig(**asked)), chosen or [made.selected()], probes, made.MACHINE, interpreters
     )
 
 
@@ -162,8 +162,8 @@ def test_numbers_of_cards_that_mean_others_to_the_user_are_refused(
     here = dataclasses.replace(made.MACHINE, gpus=cards)
     words = r"CUDA_VISIBLE_DEVICES=.* is ambiguous, .*\(NVIDIA H200, NVIDIA L4\).* UUIDs, which nvidia-smi -L prints"
     with pytest.raises(UsageError, match=words) if is_refused else nullcontext():
-        plan_cases.make(known.planner(RunConfig()), [made.selected()], TORCH_ALONE, here)
-    plan_cases.make(known.planner(RunConfig(devices=["cpu"])), [made.selected()], TORCH_ALONE, here)
+        plan_cases.make(registry.planner(RunConfig()), [made.selected()], TORCH_ALONE, here)
+    plan_cases.make(registry.planner(RunConfig(devices=["cpu"])), [made.selected()], TORCH_ALONE, here)
 
 
 def test_what_is_missing_is_said_with_what_was_seen_and_with_a_remedy() -> None:
@@ -176,7 +176,7 @@ def test_what_is_missing_is_said_with_what_was_seen_and_with_a_remedy() -> None:
 
 
 def test_a_plan_s_threads_are_limited_by_the_machine_that_it_is_for() -> None:
-    asked = known.planner(RunConfig(options=[Options(threads=3)]))
+    asked = registry.planner(RunConfig(options=[Options(threads=3)]))
     for cores, measured in ((2, 0), (3, 1)):
         here = dataclasses.replace(made.MACHINE, cores=cores)
         assert len(plan_cases.make(asked, [made.selected()], JAX_ALONE, here).cases) == measured
@@ -228,7 +228,7 @@ def test_a_built_in_scenario_is_named_by_its_label_and_another_by_its_file() -> 
     ],
 )
 def test_what_a_column_does_not_support(selected: Selected, device: Device, options: Options, reason: str) -> None:
-    failure = plan_cases.unsupported(Case(selected, "torch", device, options), known.planner(RunConfig()), 2)
+    failure = plan_cases.unsupported(Case(selected, "torch", device, options), registry.planner(RunConfig()), 2)
     assert bool(failure) is bool(reason)
     assert failure is None or reason in failure.cause
 
@@ -237,7 +237,7 @@ def test_memory_is_kept_where_there_is_glibc(monkeypatch: pytest.MonkeyPatch) ->
     keep = made.case(options=Options(malloc="keep"))
     for has_glibc in (True, False):
         monkeypatch.setattr(malloc, "has_glibc", lambda answer=has_glibc: answer)
-        assert (plan_cases.unsupported(keep, known.planner(RunConfig()), 2) is None) is has_glibc
+        assert (plan_cases.unsupported(keep, registry.planner(RunConfig()), 2) is None) is has_glibc
 
 
 def test_calls_train_nothing_and_are_of_baselines_in_either_mode() -> None:

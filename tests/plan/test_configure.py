@@ -5,7 +5,7 @@ import pytest
 
 from kerasbench import variants
 from kerasbench.errors import UsageError
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.modes.command import command
 from kerasbench.modes.run import RunSettings
 from kerasbench.modes.run.plan import run_config
@@ -54,7 +54,7 @@ def test_settings_are_what_a_run_is_configured_by(said: RunSettings, asked: RunC
     [
         *(
             (mode.name, said, complaint)
-            for mode in known.MODES
+            for mode in registry.MODES
             for said, complaint in (
                 (Settings(backends=["toch"]), "did you mean 'torch'"),
                 (Settings(devices=["tpu"]), "unknown device 'tpu'"),
@@ -97,7 +97,7 @@ def test_settings_are_what_a_run_is_configured_by(said: RunSettings, asked: RunC
 )
 def test_what_means_nothing_is_refused(mode: str, said: Settings, complaint: str) -> None:
     with pytest.raises(UsageError, match=complaint):
-        known.config_of(mode, command(mode).settings(**vars(said)))
+        registry.config_of(mode, command(mode).settings(**vars(said)))
 
 
 def test_what_is_asked_for_in_numbers_of_python_is_read_again_from_its_file(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.host.noise import of_slices
-from kerasbench.modes.known import mode_report
+from kerasbench.modes.registry import mode_report
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.report import answer, charts, warnings

@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
-from kerasbench.modes import fastest, known, soak, versus
+from kerasbench.modes import fastest, registry, soak, versus
 from kerasbench.modes.command import command as declared
 from kerasbench.modes.command import settings_of
 from kerasbench.modes.fastest.plan import EFFORT
@@ -60,8 +60,8 @@ OWN: dict[str, object] = {
 @pytest.mark.parametrize("words", CASES)
 def test_a_run_has_the_command_that_makes_it(words: str) -> None:
     name, *rest = with_default_command(shlex.split(words), app.commands) or ["run"]
-    (mode,) = (mode for mode in known.MODES if mode.name == name)
-    config, mode_report = mode.configured(RunConfig(**CASES[words]), OWN.get(words)), known.mode_report(name)
+    (mode,) = (mode for mode in registry.MODES if mode.name == name)
+    config, mode_report = mode.configured(RunConfig(**CASES[words]), OWN.get(words)), registry.mode_report(name)
     assert command(config, mode_report.words(config), [*mode_report.rounds(config)]) == f"kerasbench {words}"
     made.known(app.get_command(click.Context(app), name)).make_context(name, rest)
 
@@ -88,10 +88,10 @@ OF_MODEL = f"/tmp/{saved_model.LIVE_FOLDER}abc/mine.keras"
 def test_a_run_of_a_model_object_has_the_call_that_makes_it_and_no_file_that_is_gone(
     mode: str, different: dict[str, Any], own: object, call: str
 ) -> None:
-    (its_mode,) = (known_mode for known_mode in known.MODES if known_mode.name == mode)
+    (its_mode,) = (known_mode for known_mode in registry.MODES if known_mode.name == mode)
     config = its_mode.configured(RunConfig(scenarios=[OF_MODEL], **different), own)
-    assert known.mode_report(mode).command(config) == f"kerasbench.{call}"
-    _, keywords = called(known.mode_report(mode).command(config))
+    assert registry.mode_report(mode).command(config) == f"kerasbench.{call}"
+    _, keywords = called(registry.mode_report(mode).command(config))
     settings_of(mode, declared(mode).settings, keywords)
 
 

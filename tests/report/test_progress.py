@@ -11,7 +11,7 @@ from kerasbench.analysis.cases import PREDICTED
 from kerasbench.analysis.summary import summarize
 from kerasbench.events import RoundEnded, RowEnded, RunEnded, RunStarted, StepsKnown, TrialEnded, TrialStarted
 from kerasbench.host.noise import Severity, Signal
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.plan.cases import Case
 from kerasbench.plan.duration import Eta, History, RunScatter
 from kerasbench.processes.block import TrialState
@@ -34,7 +34,7 @@ def started(*cases: Case, rounds: int | None = None, history: History | None = N
 
 def written(*of_run: events.Event, width: int = 80, **kind: Any) -> str:
     out = io.StringIO()
-    progress = ConsoleProgress(Console(file=out, width=width, **kind), known.sentences)
+    progress = ConsoleProgress(Console(file=out, width=width, **kind), registry.sentences)
     for event in of_run:
         progress(event)
     return out.getvalue().replace("\r", "")

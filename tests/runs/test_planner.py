@@ -1,7 +1,7 @@
 import pytest
 
 from kerasbench.analysis.cases import HEADLINE, PREDICTED, PREDICTED_ONE
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.modes.versus import VersusConfig
 from kerasbench.modes.versus.plan import VersusPlanner
 from kerasbench.protocol.columns import Options
@@ -25,7 +25,7 @@ def test_a_row_without_trials_goes_on_for_what_its_workload_does(
     workload: dict[str, object], metric: str, stage: str
 ) -> None:
     row = RowProgress([made.changed(made.case(), selected={"workload": workload})])
-    planner = known.planner(RunConfig())
+    planner = registry.planner(RunConfig())
     assert (planner.metric(row), stage_of(planner.metric(row))) == (metric, stage)
     row.take(made.trial())
     assert planner.metric(row) == HEADLINE
@@ -35,7 +35,7 @@ def test_a_row_without_trials_goes_on_for_what_its_workload_does(
 def test_a_base_beside_its_control_is_measured_once_where_the_head_is_missing(
     had: int, stop: StopReason | None
 ) -> None:
-    row = RowProgress([made.case(), made.case(options=Options(control=True))], had=had)
+    row = RowProgress([made.case(), made.case(options=Options(control=True))], rounds_done=had)
     planner = VersusPlanner(RunConfig(), VersusConfig("old", ["new"], 0.03))
     assert planner.decide(row, Decision()).stop is stop
 

@@ -29,7 +29,7 @@ def test_a_row_learns_what_its_cases_take_and_how_long_without_the_others() -> N
     (row,) = rows.rows_of(made.plan(*CASES))
     row.take(made.trial(phases=[Phase("train", 0, 9 * S, 6 * S)]))
     row.take(made.trial(2))
-    known = row.known[CASES[0].key]
+    known = row.calibrations[CASES[0].key]
     assert (known.first_s, known.peak_bytes, known.plan.steps_per_slice) == (3.0, 512 << 20, 50)
     row.take(made.trial(backend="jax", failure=made.FAILURE))
     assert [case.backend for case in row.alive] == ["torch"]
@@ -50,8 +50,8 @@ def test_another_round_is_expected_to_take_what_the_last_ones_took_with_those_th
         return made.in_block(number, made.measurement(), backend=backend, wall_ns=taken_s * S)
 
     trials = [taken(number, 100 if number < 4 else 30) for number in range(1, 7)]
-    assert rows.RowProgress(CASES[:1], had=6, trials=trials).block_s == 30
-    row = rows.RowProgress(CASES, had=1, trials=[taken(1, 100), taken(1, 100, "jax")])
+    assert rows.RowProgress(CASES[:1], rounds_done=6, trials=trials).block_s == 30
+    row = rows.RowProgress(CASES, rounds_done=1, trials=[taken(1, 100), taken(1, 100, "jax")])
     assert row.block_s == 100
     row.alive.pop()
     assert row.block_s == 50

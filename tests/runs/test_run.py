@@ -12,7 +12,7 @@ from kerasbench.errors import MachineBusy, ResultsError, UnusableScenario, Usage
 from kerasbench.events import Notice, StepEnded, StepStarted
 from kerasbench.host.lock import machine_lock
 from kerasbench.host.noise import MachineState
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.plan import catalog
 from kerasbench.plan.cases import Case
 from kerasbench.processes import questions
@@ -40,7 +40,7 @@ def test_what_resuming_needs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, be
     different = {"config": begun, "machine": host.fingerprint(), "stopped_because": "interrupted"}
     made.stored(tmp_path, made.changed(made.record(made.trial()), **different))
     monkeypatch.setenv("OMP_PROC_BIND", "false")
-    resumed = run.measured(ResumeConfig(), tmp_path, OLD_AND_NEW, known.planner, Events())
+    resumed = run.measured(ResumeConfig(), tmp_path, OLD_AND_NEW, registry.planner, Events())
     with pytest.raises(UsageError, match=complaint), resumed:
         pytest.fail("it measured")
 
@@ -56,7 +56,7 @@ def test_what_is_asked_for_says_whom_its_columns_are_for_where_interpreters_have
 def test_the_machine_is_held_until_all_is_drawn(store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "_measure", lambda *_: run.FinishedRun(made.record(made.trial()), store))
     config = RunConfig(scenarios=["mnist_dense"])
-    measured = run.measured(config, tmp_path, Interpreters(), known.planner, Events())
+    measured = run.measured(config, tmp_path, Interpreters(), registry.planner, Events())
     with measured, pytest.raises(MachineBusy), machine_lock():
         pytest.fail("another run measures meanwhile")
     with machine_lock():
@@ -68,7 +68,7 @@ def test_interpreters_that_a_file_names_are_said(store: Store, tmp_path: Path, m
     named = made.by_environment({"torch": sys.executable, "jax": sys.executable, "tensorflow": sys.executable})
     sources = made.by_environment({"torch": "/a/kerasbench.toml", "jax": "--python", "tensorflow": "/unused.toml"})
     config, events = RunConfig(scenarios=["mnist_dense"], backends=["torch", "jax"]), Events()
-    with run.measured(config, tmp_path, Interpreters(named, sources), known.planner, events):
+    with run.measured(config, tmp_path, Interpreters(named, sources), registry.planner, events):
         pass
     assert events == [Notice(f"interpreters by /a/kerasbench.toml: torch={sys.executable}")]
 

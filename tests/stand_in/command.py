@@ -19,7 +19,7 @@ import scipy.special  # noqa: F401 - before the fork, as all that a run imports 
 from kerasbench.cli.main import main
 from kerasbench.host import lock
 from kerasbench.host.noise import Surroundings
-from kerasbench.modes import known
+from kerasbench.modes import registry
 from kerasbench.pages import files  # noqa: F401
 from kerasbench.protocol.columns import Device
 from kerasbench.report import progress  # noqa: F401
@@ -27,9 +27,9 @@ from kerasbench.runs import run as runs_run
 from kerasbench.runs.machine import MachineMonitor, Outcomes
 from tests import made
 
-for mode in known.MODES:
-    known.plan_module(mode.name)
-    known.mode_report(mode.name)
+for mode in registry.MODES:
+    registry.plan_module(mode.name)
+    registry.mode_report(mode.name)
 
 DISTURBED = 0.1  # of the blocks, so that some are marked
 

@@ -78,8 +78,8 @@ def explained(findings: Findings) -> list[StepBreakdown]:
         CaseInRow(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)
     ]
     counted = [operations.get((case.key.scenario, case.key.workload)) for case in cases]
-    known = zip(cases, counted, _advice(summary, cases), tried_causes(cases, findings.effect), strict=True)
-    return [_breakdown(*of_case, findings.effect) for of_case in known]
+    parts = zip(cases, counted, _advice(summary, cases), tried_causes(cases, findings.effect), strict=True)
+    return [_breakdown(*of_case, findings.effect) for of_case in parts]
 
 
 def _with_parts(case: Measured) -> list[Measurement]:

@@ -65,13 +65,13 @@ def _beside(case: CaseInRow) -> Iterator[TriedCause]:
     shares = [(epoch_overhead_ns(m) or 0) / ns for _, m in case.case.trials if (ns := epoch_ns(m))]
     once = mean_interval(shares)
     shown = (trial.device, measurement, once.value if once.is_above_zero else 0.0)
-    asked = MODE.settings_of(row.origin.config).causes
+    tries_causes = MODE.settings_of(row.origin.config).causes
     for cause in variants.CAUSES:
         without = column.with_options(**{cause.name: True})
         other = row.cases.get(without)
         if other is None:
-            if asked and column.backend in cause.backends and (seen := cause.noticed(*shown)):
-                yield TriedCause(cause, CauseOutcome.SEEN, why=seen)
+            if tries_causes and column.backend in cause.backends and (sign := cause.noticed(*shown)):
+                yield TriedCause(cause, CauseOutcome.SEEN, why=sign)
             continue
         metric = PREDICTED_ONE if cause.predicts else STEADY
         contrast = between(row, without, column, metric, again_of(row))

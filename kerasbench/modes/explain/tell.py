@@ -99,14 +99,14 @@ def doubt(breakdown: StepBreakdown) -> str:
 
 def sentences(breakdown: StepBreakdown) -> list[str]:
     called = names([breakdown.column, *(advice.contrast.over.column for advice in breakdown.advice)])
-    seen = [f"{percent(share)} {part}" for part, (_, share) in parts_of(breakdown).items() if share]
+    shares_of_parts = [f"{percent(share)} {part}" for part, (_, share) in parts_of(breakdown).items() if share]
     epoch = duration(breakdown.epoch_ms.value * NS_PER_MS)
     case = f"{breakdown.row.label} on {called[breakdown.column]}"
     causes = [
         "".join(part if isinstance(part, str) else part.text for part in inlines(words))
         for words in _causes(breakdown, called)
     ]
-    shares = [] if doubt(breakdown) else [f"{case}: an epoch takes {epoch}: {listed(seen)}."]
+    shares = [] if doubt(breakdown) else [f"{case}: an epoch takes {epoch}: {listed(shares_of_parts)}."]
     return [*shares, *_advice(breakdown, called), *causes]
 
 
@@ -134,13 +134,13 @@ def _causes(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[Wor
         takes = f"a {unit_of(cause)} takes {as_long(ratio)}" if ratio else ""
         effect = f"Without that {takes}" if takes else tried.why
         if tried.outcome in (CauseOutcome.FOUND, CauseOutcome.SEEN):
-            said = ". ".join(filter(None, [f"{name}: {cause.says}", effect, cause.upstream, cause.today]))
+            sentence = ". ".join(filter(None, [f"{name}: {cause.says}", effect, cause.upstream, cause.today]))
             line, when = to_write(cause), "Until then" if cause.upstream else "To avoid it"
-            yield [f"{said}. {when}: ", Typed(line)] if line else f"{said}."
+            yield [f"{sentence}. {when}: ", Typed(line)] if line else f"{sentence}."
         else:
             how = f" (without it {takes})" if takes else f", because {tried.why}"
             others.setdefault(tried.outcome, []).append(f"{cause.title}{how}")
-    yield from (f"{name}: {OUTCOMES[outcome]}: {listed(said)}." for outcome, said in others.items())
+    yield from (f"{name}: {OUTCOMES[outcome]}: {listed(sentence)}." for outcome, sentence in others.items())
 
 
 def to_write(cause: Cause) -> str:
@@ -202,10 +202,10 @@ class ExplainReport(ModeReport):
         return [*super().words(config), *(["--without-causes"] if MODE.settings_of(config).causes is False else [])]
 
     def title(self, findings: Findings) -> str:
-        known = explained(findings)
-        named = names(breakdown.column for breakdown in known)
+        breakdowns = explained(findings)
+        named = names(breakdown.column for breakdown in breakdowns)
         largest: dict[tuple[str, str], list[str]] = {}
-        for breakdown in known:
+        for breakdown in breakdowns:
             share, part = max((share, part) for part, (_, share) in parts_of(breakdown).items())
             what = f"the largest part of an epoch is {part}" if share else "every part is too small to measure"
             who = named[breakdown.column] + (f" ({percent(share)})" if share else "")
@@ -215,12 +215,12 @@ class ExplainReport(ModeReport):
         return "; ".join([f"{label}: {what} on {listed(who)}" for (label, what), who in largest.items()][:3])
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        known = explained(findings)
-        if not known:
+        breakdowns = explained(findings)
+        if not breakdowns:
             return
-        named = names(breakdown.column for breakdown in known)
+        named = names(breakdown.column for breakdown in breakdowns)
         rows = []
-        for breakdown in known:
+        for breakdown in breakdowns:
             ms = breakdown.epoch_ms.value
             cells = [*texts(breakdown.row.label, named[breakdown.column]), Cell(duration(ms * NS_PER_MS), ms)]
             why = doubt(breakdown)
@@ -242,14 +242,14 @@ class ExplainReport(ModeReport):
             "Input pipeline: the extra time of a batch from arrays. Fixed cost: what each epoch costs once, validation "
             "included."
         ]
-        if any(breakdown.row.workload.streams for breakdown in known):
+        if any(breakdown.row.workload.streams for breakdown in breakdowns):
             notes.append("Where a script gives a stream: how much longer a batch from it takes than one from memory.")
         called = names(findings.summary.columns)
-        lines = [line for breakdown in known for line in _advice(breakdown, called)]
-        chart = _chart([breakdown for breakdown in known if not doubt(breakdown)], self.title(findings))
+        lines = [line for breakdown in breakdowns for line in _advice(breakdown, called)]
+        chart = _chart([breakdown for breakdown in breakdowns if not doubt(breakdown)], self.title(findings))
         yield Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
-        if causes := [words for breakdown in known for words in _causes(breakdown, called)]:
-            is_tried = any(tried.contrast for breakdown in known for tried in breakdown.causes)
+        if causes := [words for breakdown in breakdowns for words in _causes(breakdown, called)]:
+            is_tried = any(tried.contrast for breakdown in breakdowns for tried in breakdown.causes)
             yield Section("What makes a step slow?", lines=causes, notes=[TRIED] if is_tried else [])
 
     def details(self, findings: Findings) -> Iterator[Section]:
@@ -263,17 +263,17 @@ class ExplainReport(ModeReport):
         return [" ".join(sentences(breakdown)) for breakdown in explained(findings)]
 
     def data(self, findings: Findings) -> Document:
-        told = Document()
+        whole = Document()
         for breakdown in explained(findings):
             case = of_key(breakdown.row.key(breakdown.column))
             for metric in METRICS:
                 amount: Estimate | None = getattr(breakdown, metric)
                 unit = "FLOP/s" if metric.endswith("flops_per_s") else "ms"
-                told.results.extend([result(case, metric, amount, unit=unit)] if amount else [])
+                whole.results.extend([result(case, metric, amount, unit=unit)] if amount else [])
             for advice in breakdown.advice:
-                told.advice.append(_case_advice(case, advice))
-            told.causes.extend(_tried_cause(case, tried) for tried in breakdown.causes)
-        return told
+                whole.advice.append(_case_advice(case, advice))
+            whole.causes.extend(_tried_cause(case, tried) for tried in breakdown.causes)
+        return whole
 
 
 def _case_advice(case: Mapping[str, Any], advice: Advice) -> CaseAdvice:

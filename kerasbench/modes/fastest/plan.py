@@ -38,8 +38,8 @@ EPOCH_NS = 100_000_000  # and so much an epoch may cost the fastest once
 
 
 def config_of(settings: FastestSettings) -> RunConfig:
-    purpose = parse.known("purpose", settings.purpose, PURPOSES)
-    tries = [parse.known("setting to --try", name, TRIES) for name in settings.tries] or [*DEFAULT_TRIES]
+    purpose = parse.require_name("purpose", settings.purpose, PURPOSES)
+    tries = [parse.require_name("setting to --try", name, TRIES) for name in settings.tries] or [*DEFAULT_TRIES]
     margin = parse.share(settings.margin, "--within")
     if margin == 0:
         raise UsageError(f"--within must be above 0%, for example 5%; you gave {settings.margin}.")
@@ -121,7 +121,7 @@ class FastestPlanner(Planner[RaceConfig]):
 
     def decide(self, row: RowProgress, usual: Decision) -> Decision:
         """Drop candidates that are too slow to win; Keras without settings once it is known to take over BEYOND."""
-        if not row.had:
+        if not row.rounds_done:
             return Decision(next_block=NextBlock({TRAIN: FIRST_CYCLES}))
         measured, outpaced = row.measured, row.decision.outpaced
         if self.settings.purpose != "train":  # each look is at predictions
@@ -146,7 +146,7 @@ class FastestPlanner(Planner[RaceConfig]):
         return dataclasses.replace(usual, stop=stop, outpaced=outpaced, leaves=leaves)
 
 
-def candidates(settings: RaceConfig, known: CaseFacts) -> list[Options]:
+def candidates(settings: RaceConfig, facts: CaseFacts) -> list[Options]:
     """Return the settings of a backend that are tried on a device: some each with all the others, some alone."""
     crossed, alone = [DEFAULT], []
     tried = [variant for variant in variants.ALL if variant.flag in settings.tries]
@@ -155,10 +155,10 @@ def candidates(settings: RaceConfig, known: CaseFacts) -> list[Options]:
             crossed = [
                 choice.but(**{variant.name: value})
                 for choice in crossed
-                for value in (None, *variant.candidates(known._replace(options=choice)))
+                for value in (None, *variant.candidates(facts._replace(options=choice)))
             ]
         else:
-            alone += [Options(**{variant.name: value}) for value in variant.candidates(known)]
+            alone += [Options(**{variant.name: value}) for value in variant.candidates(facts)]
     return crossed + alone
 
 

@@ -59,9 +59,9 @@ LEAST_SLICES = 3
 
 def far_behind(times: Mapping[int, Sequence[float]], margin: float, once: float) -> list[int]:
     """Return whose quickest slice is beyond all doubt; ``once`` is what the fastest takes besides, at most."""
-    known = {index: of_column for index, of_column in times.items() if len(of_column) >= LEAST_SLICES}
-    first = min(map(statistics.median, known.values()), default=math.inf)
-    return [index for index, of_column in known.items() if min(of_column) > FAR * (1 + margin) * (first + once)]
+    enough = {index: of_column for index, of_column in times.items() if len(of_column) >= LEAST_SLICES}
+    first = min(map(statistics.median, enough.values()), default=math.inf)
+    return [index for index, of_column in enough.items() if min(of_column) > FAR * (1 + margin) * (first + once)]
 
 
 def _is_fastest(candidate: Candidate, left: Iterable[Candidate], compare: Compare[Candidate], margin: float) -> bool:
@@ -144,8 +144,11 @@ class Race:
         if self.baseline is None or self.metric != HEADLINE:  # steps of a rate are not of the same samples
             return None
         # These started beside others: the metric of a first step leaves them out.
-        trained = ([m.training for _, m in self.row.cases[column].trials] for column in (self.leader, self.baseline))
-        starts_ns = [[known.first_step_ns for known in of_case if known and known.first_step_ns] for of_case in trained]
+        cases = (self.row.cases[column] for column in (self.leader, self.baseline))
+        trainings = ([m.training for _, m in case.trials if m.training] for case in cases)
+        starts_ns = [
+            [training.first_step_ns for training in of_case if training.first_step_ns] for of_case in trainings
+        ]
         if not all(starts_ns):
             return None
         mine_ms, others_ms = (statistics.median(of_case) / NS_PER_MS for of_case in starts_ns)
@@ -201,7 +204,7 @@ def race_of(row: Row) -> Race | None:
     ratios = {column: ratio for column in cases if column != choice and (ratio := compare(column, choice))}
     contrasts = {
         column: Contrast(CaseInRow(row, column), CaseInRow(row, choice), metric, ratio)
-        for column, ratio in sorted(ratios.items(), key=lambda known: known[1].log_centre)
+        for column, ratio in sorted(ratios.items(), key=lambda pair: pair[1].log_centre)
     }
     failed = [column for column, case in row.cases.items() if case.failure is not None]
     return Race(

@@ -21,7 +21,7 @@ def config_of(settings: RunSettings) -> RunConfig | ResumeConfig:
         return config
     # The rest of a run, whose options cannot be changed.
     files = [file for file in settings.scenarios if catalog.own_files([file])]
-    again = {name: said for name, said in settings.choices.items() if variants.BY_NAME[name].again}
+    again = {name: value for name, value in settings.choices.items() if variants.BY_NAME[name].again}
     kept = {name: getattr(settings, name) for name in RESUMED}
     if settings != replace(RunSettings(scenarios=files, choices=again), **kept):
         raise UsageError(
@@ -32,7 +32,7 @@ def config_of(settings: RunSettings) -> RunConfig | ResumeConfig:
 
 
 def run_config(settings: RunSettings) -> RunConfig:
-    kind = parse.known("protocol", settings.protocol, PROTOCOLS)
+    kind = parse.require_name("protocol", settings.protocol, PROTOCOLS)
     for flag in [variant.flag for variant in variants.ALL if variant.prepares and variant.name in settings.choices]:
         if settings.quick or AGENDAS[kind].in_full:
             other = "--quick" if settings.quick else "--protocol published"

@@ -75,7 +75,7 @@ class RunReport(ModeReport):
                         contrast = between(row, column, fastest, metric.name)
                     if contrast is not None:
                         yield contrast, {}
-        yield from ((told, {}) for told in (*findings.speed_ups, *chain(*findings.besides.values())))
+        yield from ((other, {}) for other in (*findings.speed_ups, *chain(*findings.besides.values())))
         controls = [ranking.control for ranking in findings.summary.rankings if ranking.control is not None]
         yield from ((control, {"is_control": True}) for control in controls)
 

@@ -28,7 +28,7 @@ LEAST_MINUTES, MOST_MINUTES = 0.1, 24 * 60
 
 
 def config_of(settings: SoakSettings) -> RunConfig:
-    purpose, minutes = parse.known("purpose", settings.purpose, PURPOSES), settings.minutes
+    purpose, minutes = parse.require_name("purpose", settings.purpose, PURPOSES), settings.minutes
     if not LEAST_MINUTES <= minutes <= MOST_MINUTES:
         raise UsageError(f"--minutes takes a number from {LEAST_MINUTES:g} to {MOST_MINUTES:,}, not {minutes}")
     config = configure.configured(settings, KINDS.get(purpose, "builds"), [DEFAULT])

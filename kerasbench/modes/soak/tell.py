@@ -123,38 +123,38 @@ class SoakReport(ModeReport):
         return []
 
     def title(self, findings: Findings) -> str:
-        known = soaks(findings)
-        if not known:
+        of_run = soaks(findings)
+        if not of_run:
             return ""
-        named = names(soak.column for soak in known)
-        several = len({soak.row.label for soak in known}) > 1
+        named = names(soak.column for soak in of_run)
+        several = len({soak.row.label for soak in of_run}) > 1
 
         def who(chosen: Sequence[Soak]) -> str:
             return listed([(f"{soak.row.label} on " if several else "") + named[soak.column] for soak in chosen])
 
-        grows = [soak for soak in known if soak.memory_grows]
-        slows = [soak for soak in known if soak.becomes_slower or _by_subnormals(soak)]
-        workload = "" if several else f"{known[0].row.label}: "
-        lasted = seconds(60 * max(soak.minutes for soak in known))
-        if not slows and not any(soak.memory_bytes_per_unit or soak.slower_share for soak in known):
+        grows = [soak for soak in of_run if soak.memory_grows]
+        slows = [soak for soak in of_run if soak.becomes_slower or _by_subnormals(soak)]
+        workload = "" if several else f"{of_run[0].row.label}: "
+        lasted = seconds(60 * max(soak.minutes for soak in of_run))
+        if not slows and not any(soak.memory_bytes_per_unit or soak.slower_share for soak in of_run):
             return f"{workload}{lasted} is too short to say whether memory grows or steps become slower"
         memory = "too short to say whether memory grows"
-        if grows or all(soak.memory_bytes_per_unit for soak in known):
-            short = [soak for soak in known if soak.memory_bytes_per_unit is None]
+        if grows or all(soak.memory_bytes_per_unit for soak in of_run):
+            short = [soak for soak in of_run if soak.memory_bytes_per_unit is None]
             memory = f"memory grows on {who(grows)}" if grows else "memory does not grow"
             memory += f" (too short to say on {who(short)})" if short else ""
         slower = "too short to say whether anything becomes slower"
-        if slows or all(soak.slower_share for soak in known):
+        if slows or all(soak.slower_share for soak in of_run):
             slower = f"steps become slower on {who(slows)}" if slows else "nothing becomes slower"
         return f"{workload}{memory}, {slower}, within {lasted}"
 
     def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        known = soaks(findings)
-        if not known:
+        of_run = soaks(findings)
+        if not of_run:
             return
-        named, tells = names(soak.column for soak in known), any(soak.held_on_device_mib for soak in known)
+        named, tells = names(soak.column for soak in of_run), any(soak.held_on_device_mib for soak in of_run)
         rows = []
-        for soak in known:
+        for soak in of_run:
             cells = [*texts(soak.row.label, named[soak.column]), number(soak.units)]
             cells += [Cell(duration(soak.unit_ns), soak.unit_ns), *_amounts(soak, soak.memory_bytes_per_unit)]
             cells += _amounts(soak, soak.device_memory_bytes_per_unit) if tells else []
@@ -167,14 +167,14 @@ class SoakReport(ModeReport):
             "A unit is a training step, an epoch where these are shorter than eight steps, a prediction, or a build. "
             "In brackets: 95 % intervals. Slower: relative to a second process of the same case that mostly rests."
         ]
-        plans = [soak.row.origin.config.effort.plan for soak in known]
+        plans = [soak.row.origin.config.effort.plan for soak in of_run]
         if any(plan.kind == "predict_calls" for plan in plans):
             notes.append("A prediction is a call of predict() on one batch.")
         if any(BUILD_FIT in plan.stages for plan in plans):
             notes.append("A build is followed by fit() for one epoch of at most 16 steps; then the session is cleared.")
-        if any(soak.column.device != CPU and not soak.held_on_device_mib for soak in known):
+        if any(soak.column.device != CPU and not soak.held_on_device_mib for soak in of_run):
             notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
-        chart = _chart(known, self.title(findings))
+        chart = _chart(of_run, self.title(findings))
         yield Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=self.sentences(findings))
 
     def advice(self, findings: Findings) -> Iterator[Words]:

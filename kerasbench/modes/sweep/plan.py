@@ -77,8 +77,8 @@ class SweepPlanner(Planner[SweepConfig]):
         # At most as many rounds as there are: what was measured then has enough, for the reasons that it had.
         least = min(planned.effort.min_rounds, rounds)
         effort = replace(planned.effort, min_rounds=least, max_rounds=rounds, budget_s=None)
-        asked = list(dict.fromkeys([*planned.config.options, *options]))
-        config = MODE.configured(replace(planned.config, options=asked, effort=effort), SweepConfig(refine=False))
+        of_run = list(dict.fromkeys([*planned.config.options, *options]))
+        config = MODE.configured(replace(planned.config, options=of_run, effort=effort), SweepConfig(refine=False))
         warning = f"more sizes near the crossover: {', '.join(size.label for size in wanted)}"
         return Plan(config, planned.machine, [*planned.cases, *cases], planned.absent, [warning])
 

@@ -43,8 +43,8 @@ def fit(times_ms: Sequence[tuple[float, Estimate]]) -> CostModel | None:
 
     steps = [step for _, step in times_ms]
     shares = [(step.log_error or 0.0) if isinstance(step, LogEstimate) else 0.0 for step in steps]
-    known = [share for share in shares if share]
-    least = statistics.median(known) if known else UNKNOWN_ERROR
+    above_zero = [share for share in shares if share]
+    least = statistics.median(above_zero) if above_zero else UNKNOWN_ERROR
     batches = np.array([batch for batch, _ in times_ms], float)
     times = np.array([step.value for step in steps])
     errors = np.array([max(share, least) * step.value for share, step in zip(shares, steps, strict=True)])
@@ -52,7 +52,7 @@ def fit(times_ms: Sequence[tuple[float, Estimate]]) -> CostModel | None:
     model = intercept + slope * batches
     degrees = len(steps) - 2
     misfit = float(np.sum(((times - model) / errors) ** 2)) / degrees
-    reach = t_quantile(degrees) * math.sqrt(max(1.0 if known else 0.0, misfit))
+    reach = t_quantile(degrees) * math.sqrt(max(1.0 if above_zero else 0.0, misfit))
     per_sample, overhead = (
         Interval(float(value), float(value - reach * error), float(value + reach * error))
         for value, error in zip((slope, intercept), np.sqrt(np.diag(covariance)), strict=True)
@@ -223,8 +223,8 @@ def sign(ratio: LogEstimate, verdict: Verdict | None) -> int:
 
 def crossings(a: Column, b: Column, ratios: Ratios, signs: Sequence[int]) -> list[Crossing]:
     """Return where the sign of log(a/b) changes between neighbouring sizes at which it is known, by log2(size)."""
-    known, changes = [index for index, sign in enumerate(signs) if sign], []
-    for first, last in pairwise(known):
+    signed, changes = [index for index, sign in enumerate(signs) if sign], []
+    for first, last in pairwise(signed):
         if signs[first] != signs[last]:
             between = ratios[first : last + 1]
             winner, loser = (a, b) if signs[first] > 0 else (b, a)

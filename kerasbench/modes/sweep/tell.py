@@ -21,8 +21,8 @@ FLAGS: dict[Axis, str] = {"batch": "--batch-size", "width": "--width"}
 
 
 def title(findings: Findings) -> str:
-    if said := [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]:
-        return said[0] if len(said) == 1 else f"{said[0]}; {len(said) - 1} more below"
+    if lines := [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]:
+        return lines[0] if len(lines) == 1 else f"{lines[0]}; {len(lines) - 1} more below"
     if labels := [series.label for series in swept(findings)]:
         return f"A {timed_in(findings.sized.rows)} of {listed(labels)} at several sizes"
     measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
@@ -97,16 +97,16 @@ def _chart(findings: Findings, title: str) -> LineChart | None:
     panels = []
     for series in swept(findings):
         steps_ms = {column: steps for column in series.columns if (steps := series.times_ms(column))}
-        named, seen = names(steps_ms), charts.looks(steps_ms)
-        lines = [Line(named[column], seen[column], steps, column.backend) for column, steps in steps_ms.items()]
+        named, styles = names(steps_ms), charts.looks(steps_ms)
+        lines = [Line(named[column], styles[column], steps, column.backend) for column, steps in steps_ms.items()]
         crossovers = [
             Crossover(crossing.at, crossing.interval, place_of(crossing, series.axis)) for crossing in series.crossings
         ]
         panels += [Panel(series.label, series.axis, lines, crossovers)] if lines else []
     if not panels:
         return None
-    known = any(step.low is not None for panel in panels for line in panel.lines for _, step in line.points)
-    intervals = " Vertical lines: 95 % intervals." if known else ""
+    has_interval = any(step.low is not None for panel in panels for line in panel.lines for _, step in line.points)
+    intervals = " Vertical lines: 95 % intervals." if has_interval else ""
     axes = " and ".join(dict.fromkeys(AXES.get(panel.axis, panel.axis) for panel in panels))
     units = " or ".join(dict.fromkeys(map(unit_of, swept(findings))))
     caption = f"Time per {units} by {axes}, both axes logarithmic.{intervals} {charts.where(findings.record)}."
@@ -134,9 +134,9 @@ class SweepReport(ModeReport):
         rankings = {row.label: ranking for row, ranking in findings.sized.ranked}
         called, every = names(findings.sized.columns), names(findings.summary.columns)
         for series in swept(findings):
-            said = [_of_pair(series, duel, every) for duel in series.duels]
-            is_in_title = len(said) == len(swept(findings)) == 1
-            lines = [] if is_in_title else [f"{sentence[0].upper()}{sentence[1:]}." for sentence in said]
+            of_pairs = [_of_pair(series, duel, every) for duel in series.duels]
+            is_in_title = len(of_pairs) == len(swept(findings)) == 1
+            lines = [] if is_in_title else [f"{sentence[0].upper()}{sentence[1:]}." for sentence in of_pairs]
             rows = []
             for size, row in series.rows.items():
                 numbers = [answer.cell(row, rankings[row.label], column, marks) for column in series.columns]
@@ -162,11 +162,11 @@ class SweepReport(ModeReport):
     def briefs(self, findings: Findings) -> Iterator[Brief]:
         for row in findings.sized.rows:
             if any(series.name == row.name for series in swept(findings)):
-                said = [sentence for series, sentence in sentences(findings) if series.name == row.name]
-                yield row, "sizes", [NOTHING, "; ".join(said) or NOTHING]
+                of_row = [sentence for series, sentence in sentences(findings) if series.name == row.name]
+                yield row, "sizes", [NOTHING, "; ".join(of_row) or NOTHING]
 
     def data(self, findings: Findings) -> Document:
-        told = Document()
+        whole = Document()
         for series in swept(findings):
             row = next(iter(series.rows.values()))
             for column, cost in series.costs.items():
@@ -178,11 +178,11 @@ class SweepReport(ModeReport):
                     else {}
                 )
                 for metric, estimate in metrics.items():
-                    told.results.append(data.result(case, metric, estimate, unit="ms", trials=trials))
+                    whole.results.append(data.result(case, metric, estimate, unit="ms", trials=trials))
             place = {"scenario": row.scenario.name, "workload": row.workload.name, "axis": series.axis}
             for crossing in series.crossings:
                 low, high = crossing.interval or (None, None)
-                told.crossovers.append(
+                whole.crossovers.append(
                     document.Crossing(
                         **place,
                         faster_above=data.configuration(crossing.winner),
@@ -192,4 +192,4 @@ class SweepReport(ModeReport):
                         high=high,
                     )
                 )
-        return told
+        return whole

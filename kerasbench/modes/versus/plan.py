@@ -63,7 +63,7 @@ class VersusPlanner(Planner[VersusConfig]):
 
     def decide(self, row: RowProgress, usual: Decision) -> Decision:
         labels = {case.options.environment for case in row.alive if not case.options.control}
-        is_broken = row.had and len(row.cases) > 1 and (len(labels) < 2 or self.settings.base not in labels)
+        is_broken = row.rounds_done and len(row.cases) > 1 and (len(labels) < 2 or self.settings.base not in labels)
         return replace(usual, stop=StopReason.BROKEN) if is_broken else usual
 
 

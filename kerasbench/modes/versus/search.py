@@ -53,17 +53,17 @@ def sentences(search: Bisection, versions: Sequence[str]) -> list[str]:
         step = "prediction" if _predicts(last) else "step"
         change = f": a {step} takes {times(search.change)} as long as with {fast}" if search.change else ""
         return [f"{slow} is the first slow version{change}.", probes]
-    name, is_single, seen = versions[last.index], len(search.probes) == 1, ""
+    name, is_single, detectable = versions[last.index], len(search.probes) == 1, ""
     of_last = f"{name} cannot be {'compared' if is_single else 'placed'}: {last.why}."
     if last.contrast is not None and not last.why:
         of_last = f"{name} takes {times(last.contrast.ratio)} as long as {versions[0]}."
         if last.contrast.verdict is Verdict.INCONCLUSIVE:
-            seen = could_have_seen(last.ratio, last.effect)
+            detectable = could_have_seen(last.ratio, last.effect)
     if search.outcome is SearchOutcome.NONE:
         between = " The versions in between were not measured." if len(versions) > 2 else ""
-        answer = f"{versions[-1]} is not clearly slower than {versions[0]}.{between} {of_last} {seen}"
+        answer = f"{versions[-1]} is not clearly slower than {versions[0]}.{between} {of_last} {detectable}"
     elif is_single:
-        answer = f"Not decided. {of_last} {seen}"
+        answer = f"Not decided. {of_last} {detectable}"
     else:
         answer = f"Not decided. The change is after {fast} and not after {slow}. {of_last} More --rounds may decide."
     return [answer.strip(), probes]

@@ -77,11 +77,11 @@ def _called(contrasts: Iterable[Contrast]) -> list[str]:
 def _chart(comparisons: Sequence[Versus], record: Run) -> BarChart:
     base, heads = comparisons[0].base, [versus.head for versus in comparisons]
     steps = [step for versus in comparisons for step in versus.headlines]
-    seen = charts.looks(step.under.column.paired for step in steps)
+    styles = charts.looks(step.under.column.paired for step in steps)
     groups: dict[str, list[Bar]] = {}
     for step, name in zip(steps, _called(steps), strict=True):
         title = name if len(heads) == 1 else f"{name}, {step.over.column.options.environment}"
-        bar = charts.bar(title, seen[step.under.column.paired], step.over, step.metric, step, step.is_decided)
+        bar = charts.bar(title, styles[step.under.column.paired], step.over, step.metric, step, step.is_decided)
         groups.setdefault(step.over.row.label, []).append(bar)
     caption = f"Time with {listed(heads)}, relative to {base} (1×). {charts.where(record)}."
     return charts.bars(_titled(comparisons), caption, list(groups.items()))
@@ -111,10 +111,10 @@ def _table(comparisons: Sequence[Versus], with_steps: bool) -> Table:
 
 def worse(versus: Versus, with_steps: bool = True) -> list[str]:
     """Return a sentence for each number of the head that is worse (steps have a table on a page), or that it lacks."""
-    told = (contrast for contrast in versus.regressions if with_steps or not contrast.is_headline)
+    regressions = (contrast for contrast in versus.regressions if with_steps or not contrast.is_headline)
     lines = [
         f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))} with {versus.head}."
-        for contrast in told
+        for contrast in regressions
     ]
     for pair, failure in versus.broken:
         what = f"{versus.head} fails, {versus.base} does not: {failure.code}"
@@ -133,9 +133,9 @@ def undecided(versus: Versus) -> Iterator[str]:
             yield f"{_case(pair)}: not compared, because {versus.base} failed: {failure.code}: {failure.cause}."
     for contrast in versus.untouched:
         if contrast.is_decided:
-            seen = f"Importing the backend takes {times(contrast.ratio)} as long with {versus.head}"
+            imports = f"Importing the backend takes {times(contrast.ratio)} as long with {versus.head}"
             why = "though only Keras differs: something else is at work"
-            yield f"{_case(contrast)}: do not rely on this run. {seen}, {why}."
+            yield f"{_case(contrast)}: do not rely on this run. {imports}, {why}."
 
 
 def _case(case: VersionPair | Contrast) -> str:
@@ -154,8 +154,8 @@ def _notes(steps: Sequence[Contrast], heads: int, effect: float) -> Iterator[Wor
     undecided = (step for step in steps if step.verdict is Verdict.INCONCLUSIVE and not step.withheld)
     ratios = [step.ratio for step in undecided if not step.ratio.disturbed]
     widest = max(ratios, key=lambda ratio: ratio.half_width or 0.0, default=None)
-    if seen := could_have_seen(widest, effect):
-        yield f"Undecided: {seen[0].lower()}{seen[1:]}"
+    if detectable := could_have_seen(widest, effect):
+        yield f"Undecided: {detectable[0].lower()}{detectable[1:]}"
 
 
 class VersusReport(ModeReport):
@@ -201,8 +201,8 @@ class VersusReport(ModeReport):
             yield [Strong("Do not publish these numbers."), f" {why}"]
 
     def sentences(self, findings: Findings) -> list[str]:
-        known = versions(findings) if findings.mode == MODE.name else []
-        lines = [[f"{_overall(versus)}.", *worse(versus), *undecided(versus)] for versus in known]
+        of_versions = versions(findings) if findings.mode == MODE.name else []
+        lines = [[f"{_overall(versus)}.", *worse(versus), *undecided(versus)] for versus in of_versions]
         return list(dict.fromkeys(blanked(line) for of_versus in lines for line in of_versus))
 
     def contrasts(self, findings: Findings) -> Told:

@@ -33,13 +33,13 @@ class AttentionDropout(Cause):
             *rest: Any,
             **named: Any,
         ) -> Any:
-            known = vars(layer)  # to set an attribute of a layer takes Keras far longer
-            dropout = known["_dropout"]
-            known["_dropout"] = dropout if training else 0.0
+            attributes = vars(layer)  # to set an attribute of a layer takes Keras far longer
+            dropout = attributes["_dropout"]
+            attributes["_dropout"] = dropout if training else 0.0
             try:
                 return original(layer, query, key, value, mask, training, *rest, **named)
             finally:
-                known["_dropout"] = dropout
+                attributes["_dropout"] = dropout
 
         for layer in dropping(model, original):
             layer._compute_attention = MethodType(compute, layer)
@@ -49,5 +49,5 @@ class AttentionDropout(Cause):
 def dropping(model: Any, original: Any) -> list[Any]:
     """Return the layers with dropout that compute attention as Keras' own class does."""
     layers = model._flatten_layers()
-    known = [layer for layer in layers if getattr(type(layer), "_compute_attention", None) is original]
-    return [layer for layer in known if layer._dropout > 0]
+    attentions = [layer for layer in layers if getattr(type(layer), "_compute_attention", None) is original]
+    return [layer for layer in attentions if layer._dropout > 0]

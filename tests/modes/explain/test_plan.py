@@ -5,7 +5,7 @@ import pytest
 from kerasbench import variants
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.modes import explain, known
+from kerasbench.modes import explain, registry
 from kerasbench.modes.explain import ExplainConfig, ExplainSettings
 from kerasbench.modes.explain.plan import config_of, with_causes
 from kerasbench.plan import cases
@@ -19,7 +19,7 @@ from kerasbench.results.run import RunConfig
 from tests import made
 
 CONFIG = explain.MODE.configured(RunConfig(), ExplainConfig(causes=True))
-PLANNER = known.planner(CONFIG)
+PLANNER = registry.planner(CONFIG)
 PROBES = made.by_environment({"jax": ProbeReport("jax", "3.11.7", {"jax": "0.10.2"}, [made.CPU])})
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
-from kerasbench.modes import fastest, known
+from kerasbench.modes import fastest, registry
 from kerasbench.modes.fastest import FastestSettings, RaceConfig, plan
 from kerasbench.modes.fastest.plan import EFFORT, FastestPlanner, candidates, config_of, default_backend
 from kerasbench.plan import cases
@@ -101,9 +101,9 @@ def test_exported_models_race_where_they_are_asked_for(
     probes = made.by_environment(
         {name: report for name, report in SEES.items() if not config.backends or name in config.backends}
     )
-    planned = cases.make(known.planner(config), [made.selected()], probes, made.MACHINE)
+    planned = cases.make(registry.planner(config), [made.selected()], probes, made.MACHINE)
     assert [case.column.label for case in planned.cases] == raced
-    planned = known.planner(config).prepare(planned, Interpreters(), Events())
+    planned = registry.planner(config).prepare(planned, Interpreters(), Events())
     says = " ".join(planned.announcements or ())
     assert ("1 exported model among" in says and " longer" in says) is ("runtime" in "".join(raced))
 
@@ -111,7 +111,7 @@ def test_exported_models_race_where_they_are_asked_for(
 def make(asked: RaceConfig, *chosen: Selected, devices: Sequence[str] = ()) -> Plan:
     probes = made.by_environment({"torch": TORCH, "jax": JAX} if len(chosen) == 1 else {"jax": JAX})
     config = fastest.MODE.configured(RunConfig(devices=[*devices]), asked)
-    return cases.make(known.planner(config), chosen, probes, made.MACHINE)
+    return cases.make(registry.planner(config), chosen, probes, made.MACHINE)
 
 
 EIGHT, THIRTY_TWO = "cpu steps-per-execution=8", "cpu steps-per-execution=32"

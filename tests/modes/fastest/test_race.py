@@ -9,7 +9,7 @@ import pytest
 from kerasbench.analysis.estimates import LogEstimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes.fastest import MODE, RaceConfig, race, tell
-from kerasbench.modes.known import sentences
+from kerasbench.modes.registry import sentences
 from kerasbench.protocol.columns import Column, Device, Options
 from kerasbench.report.sections import Section
 from kerasbench.report.warnings import cautions

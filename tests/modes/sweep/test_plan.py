@@ -7,7 +7,7 @@ import pytest
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.errors import ResultsError, UsageError
-from kerasbench.modes import known, sweep
+from kerasbench.modes import registry, sweep
 from kerasbench.modes.sweep import SweepConfig, SweepSettings
 from kerasbench.modes.sweep.plan import SweepPlanner, config_of, crossed, more_sizes, sizes_between
 from kerasbench.plan.cases import Case, Plan, with_controls
@@ -100,7 +100,7 @@ def crossing(planted: float = 20.0, rounds: int = 3, third: Callable[[int], floa
 
 
 def finer(planned: Plan, first: Run) -> Plan:
-    return made.known(known.planner(planned.config).more(planned, first, 100.0))
+    return made.known(registry.planner(planned.config).more(planned, first, 100.0))
 
 
 def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that_cross() -> None:
@@ -113,10 +113,10 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
     assert (plan.effort.min_rounds, plan.effort.max_rounds) == (3, 3)
     assert plan.effort.plan == planned.effort.plan
     assert plan.warnings == ["more sizes near the crossover: batch=16, batch=32"]
-    assert known.planner(plan.config).more(plan, crossing(), 100.0) is None
+    assert registry.planner(plan.config).more(plan, crossing(), 100.0) is None
     limited = swept_plan(budget_s=100 + 4 * 3 * 9 + 1)  # four cases of three trials, 9 s each
     too_long = [
-        known.planner(limited.config).more(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)
+        registry.planner(limited.config).more(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)
     ]
     assert too_long == [False, True]
     shared = more_sizes(Findings.of(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
@@ -134,7 +134,7 @@ def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> N
     assert more_sizes(Findings.of(quick))
     cut_short = made.changed(crossing(), stopped_because=INTERRUPTED)
     for record in (quick, crossing(rounds=2), cut_short, crossing(planted=1e9)):
-        assert known.planner(swept_plan().config).more(swept_plan(), record, 100.0) is None
+        assert registry.planner(swept_plan().config).more(swept_plan(), record, 100.0) is None
 
 
 def trials_of(cases: Sequence[Case]) -> list[Trial]:
@@ -146,12 +146,13 @@ def test_a_refined_sweep_goes_on_with_the_columns_that_each_size_has() -> None:
     refined = finer(planned, crossing())
     tried = trials_of([case for case in refined.cases if case.options.get("batch") != 32])
     every = made.changed(refined, cases=swept(refined.config.options))
-    again = resume.as_started(every, made.record(*tried), known.planner(every.config).is_second_part)
+    again = resume.as_started(every, made.record(*tried), registry.planner(every.config).is_second_part)
     of_size = {
         size: [case.backend for case in again.cases if case.options.get("batch") == size] for size in (8, 16, 32)
     }
     assert of_size == {8: [*BACKENDS], 16: ["jax", "torch"], 32: [*BACKENDS]}
-    assert resume.as_started(planned, made.record(*tried[:1]), known.planner(planned.config).is_second_part) is planned
+    is_second_part = registry.planner(planned.config).is_second_part
+    assert resume.as_started(planned, made.record(*tried[:1]), is_second_part) is planned
 
 
 def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have() -> None:
@@ -163,7 +164,7 @@ def test_a_refined_sweep_goes_on_with_the_controls_that_its_further_sizes_have()
     further = [case for case in refined.cases if case.options.get("batch") in (16, 32)]
     assert "tensorflow" in {case.backend for case in further if case.options.control}
     every = made.changed(refined, cases=with_controls(swept(refined.config.options)))
-    again = resume.as_started(every, made.record(*trials_of(further)), known.planner(every.config).is_second_part)
+    again = resume.as_started(every, made.record(*trials_of(further)), registry.planner(every.config).is_second_part)
     assert {case.key for case in again.cases} >= {case.key for case in further}
 
 

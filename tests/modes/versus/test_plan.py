@@ -7,7 +7,7 @@ from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import MachineBusy, UsageError
 from kerasbench.host.lock import machine_lock
-from kerasbench.modes import known, versus
+from kerasbench.modes import registry, versus
 from kerasbench.modes.versus import VersusConfig, VersusSettings
 from kerasbench.modes.versus.plan import VersusPlanner, config_of
 from kerasbench.protocol.columns import Environment, Options
@@ -18,7 +18,7 @@ from tests.scripted import Events, FakeWorker, noisy, run
 
 
 def sides_of(asked: VersusSettings) -> tuple[RunConfig, Interpreters]:
-    return known.planner(config_of(asked)).with_interpreters(asked, Interpreters(), Events())
+    return registry.planner(config_of(asked)).with_interpreters(asked, Interpreters(), Events())
 
 
 def test_all_backends_are_compared_unless_the_words_name_some(monkeypatch: pytest.MonkeyPatch) -> None:
