@@ -99,6 +99,11 @@ ATTENTION = PrivateName(
     "it is unknown what dropout costs attention layers",
 )
 
+DOT_PRODUCT_ATTENTION = PrivateName(
+    ("keras.src.backend:ops.nn.dot_product_attention", "keras.src.backend:nn.dot_product_attention"),
+    "it is unknown how attention is computed on TensorFlow",
+)
+
 # Recurrent layers. They call backend.lstm until 3.15, backend.rnn.lstm from 3.16 on. Both have keras.src.backend.*.rnn,
 # but until 3.15 a function that is replaced in there is not called.
 RECURRENT = {

@@ -221,6 +221,9 @@ def versus() -> Runs:
 
     slower = versions(made.in_blocks({old: 2.0, new: 2.4, again: 2.0}))
     same = bare(versions(made.in_blocks({old: 5.0, new: 5.0, again: 5.0}, made.steps, name="conv", first=3)))
+    ran = {"old": {"attention": "flash", "recurrent": "LSTM: cuDNN"}, "new": {"attention": "flash"}}
+    ran["new"]["recurrent"] = "LSTM: loop"  # and it takes as long
+    same = [made.changed(trial, measurement={"facts": ran[trial.options.environment]}) for trial in same]
     broken = bare(versions(made.in_blocks({old: 1.0, again: 1.0}, made.steps, name="deep", first=6)))
     failure = Failure(Code.ERROR, "AttributeError: no attribute 'ops'", "look at the lines above", "build", "a trace")
     broken.append(made.trial(name="deep", failure=failure, options=new.options))

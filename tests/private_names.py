@@ -11,7 +11,7 @@ import keras
 import numpy as np
 
 from kerasbench import backends, private
-from kerasbench.runners.layers import recurrent_code
+from kerasbench.facts.recurrent import Recurrent
 
 STEPS, AT_ONCE = 8, 4
 
@@ -34,7 +34,7 @@ def trained(steps: int, backend: Any) -> dict[str, Any]:
     x: Any = np.ones((32, 4, 1), "float32")
     y: Any = np.ones((32, 1), "float32")
     recurrent = model(keras.layers.LSTM(2), steps=steps)
-    with recurrent_code(recurrent.layers) as code:
+    with Recurrent().watch(recurrent.layers, keras.backend.backend()) as code:
         recurrent.fit(x, y, batch_size=4, verbose=0)
     compiler = backend.compiler(recurrent)
     with backend.bare_steps(recurrent, backend.on_device((x[:4], y[:4])))() as run:

@@ -37,7 +37,7 @@ of `run`: `kerasbench mnist_dense --quick`. `--help` of a command shows all of i
 | 0 | everything was measured, also if the answer is undecided |
 | 1 | a case failed, or a check found something: `doctor`, `report`; `bisect`, `--fail-on`: undecided |
 | 2 | a mistake in the command line, or a problem on this machine: no such file, no backend, a full disk |
-| 3 | `compare` or `versus` with `--fail-on regression` found a regression |
+| 3 | `compare` or `versus` found what `--fail-on` names |
 | 70 | a bug in kerasbench: please report it |
 | 130 | interrupted, by Ctrl-C, SIGTERM or a closed terminal |
 

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+from kerasbench import facts
 from kerasbench.analysis.estimates import Estimate
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.protocol.measurement import Measurement
@@ -58,6 +59,11 @@ class Measured:
         if self.was_ranked is not None:
             return self.was_ranked
         return not any(m.compiler and (m.compiler.while_measured or m.compiler.eager) for _, m in self.trials)
+
+    @property
+    def facts(self) -> dict[str, str]:
+        """Which code ran, by the newest trial that tells; empty: it is no Keras model, or of an earlier kerasbench."""
+        return next((known for _, measurement in reversed(self.trials) if (known := facts.of(measurement))), {})
 
     @property
     def digest(self) -> str:

@@ -3,11 +3,12 @@
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain, groupby
 from typing import NamedTuple
 
 from kerasbench.analysis.contrasts import CaseInRow, Contrast, judge
+from kerasbench.analysis.differences import Difference, differences
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import Undecided
@@ -43,6 +44,7 @@ class RunComparison:
     vanished: list[CaseKey]
     failed: list[tuple[CaseKey, Failure]]  # they were measured before
     effect: float = MINIMAL_EFFECT  # the smallest difference that counts
+    differences: list[Difference] = field(default_factory=list)  # which code ran
 
     @property
     def verdicts(self) -> Counter[Verdict | None]:
@@ -89,6 +91,12 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
         vanished=[case for case in before if case not in after and case not in failed],
         failed=[(case, failed[case]) for case in before if case in failed],
         effect=effect,
+        differences=[
+            different
+            for case in before
+            if case in after
+            for different in differences(after[case][0].place, before[case][0].place)
+        ],
     )
 
 

@@ -19,6 +19,15 @@ Version = tuple[int, ...]
 
 
 @dataclass(frozen=True)
+class Operation:
+    """One of a step, as a framework's profiler calls it."""
+
+    name: str
+    sizes: tuple[int, ...] = ()  # of its first tensor, with the strides; empty where it has none
+    strides: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True)
 class Target:
     system: str  # as sys.platform has it
     architecture: str
@@ -60,6 +69,10 @@ class Backend(Protocol):
     fallbacks: Callable[[Callable[[], object]], dict[str, int]] | None
     # Takes the same and returns its floating-point operations; None: it cannot.
     count_operations: Callable[[Callable[[], object]], float] | None
+
+    # Takes a step as a function and returns the operations that it ran, by the framework's own profiler. None: it has
+    # none that is quick, or does not show which kernels ran.
+    operations: Callable[[Callable[[], object]], list[Operation]] | None
 
     # The variables of a child: this device alone, its compilation caches in a folder, which is empty unless an earlier
     # process was to fill it. processes/variables.py moves the caches of what lies below all backends.

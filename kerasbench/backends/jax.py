@@ -29,6 +29,7 @@ CACHED = ("*-cache",)
 flush_subnormals = None
 fallbacks = None  # XLA compiles a step for one device, whole, or fails
 count_operations = None  # XLA's own analysis counts a loop's body once
+operations = None  # a compiled step shows none of its kernels, and compiling it again takes as long as the first
 UNCACHED = None
 KEEPING = {
     "JAX_ENABLE_COMPILATION_CACHE": "true",

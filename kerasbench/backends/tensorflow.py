@@ -35,6 +35,7 @@ THREADS = ""
 flush_subnormals = None
 fallbacks = None  # TensorFlow only logs where each operation goes; weights and outputs are proven
 count_operations = None  # its profiler counts a loop's body once
+operations = None  # it is slow, and TensorFlow has one kernel for each operation but for recurrent layers
 
 
 def environment(device: Device, caches: str) -> dict[str, str]:

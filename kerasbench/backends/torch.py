@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from kerasbench import private
-from kerasbench.backends import Target
+from kerasbench.backends import Operation, Target
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, IEEE, Device, cuda_visibility
 
 if TYPE_CHECKING:
@@ -222,6 +222,20 @@ def count_operations(step: Callable[[], object]) -> float:
     with sdpa_kernel(SDPBackend.MATH), FlopCounterMode(display=False) as counter:
         step()
     return float(counter.get_total_flops())
+
+
+def operations(step: Callable[[], object]) -> list[Operation]:
+    from torch.autograd import profiler
+
+    with profiler.profile(record_shapes=True) as profile:  # of the CPU alone, which chooses kernels on every device
+        step()
+    found, events = [], list(profile.kineto_results.experimental_event_tree())
+    while events:
+        event = events.pop()
+        events += event.children
+        tensor = next(iter(getattr(event.extra_fields, "inputs", None) or [None]))
+        found.append(Operation(event.name, tuple(getattr(tensor, "sizes", ())), tuple(getattr(tensor, "strides", ()))))
+    return found
 
 
 def fp32() -> str:

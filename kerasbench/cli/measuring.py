@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from kerasbench.cli.options import Measuring
+from kerasbench.cli.options import FACTS, REGRESSION, Measuring
 from kerasbench.cli.printing import show
 from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRESSION, EXIT_USAGE, UsageError
 from kerasbench.modes import COMMANDS
@@ -35,7 +35,7 @@ def _measure(
     command: str,
     as_json: bool,
     events: bool = False,
-    fail_on: str | None = None,
+    fail_on: Sequence[str] = (),
     scenario: Sequence[str] = (),
     **given: Any,
 ) -> int:
@@ -63,7 +63,7 @@ def _measure(
         results = api.measure(command, settings)
         show(results, as_json)
         runs, code, least = [results], finish(results), EXIT_OK
-    return max(least, gated(runs)) if fail_on and code in (EXIT_OK, EXIT_FAILED) else code
+    return max(least, gated(runs, fail_on)) if fail_on and code in (EXIT_OK, EXIT_FAILED) else code
 
 
 def require_one(as_json: bool, settings: "Settings") -> None:
@@ -71,11 +71,15 @@ def require_one(as_json: bool, settings: "Settings") -> None:
         raise UsageError("--json works for one machine: leave it out, and read the result files, which are JSON")
 
 
-def gated(runs: "Iterable[Results]") -> int:
+def gated(runs: "Iterable[Results]", fail_on: Sequence[str]) -> int:
     """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
     from kerasbench.modes.versus.pairs import require_decided, versions
 
     compared = [versus for run in runs for versus in versions(run.findings)]
+    if FACTS in fail_on and any(found.is_known for versus in compared for found in versus.differences):
+        return EXIT_REGRESSION
+    if REGRESSION not in fail_on:
+        return EXIT_OK
     if any(versus.is_worse for versus in compared):
         return EXIT_REGRESSION
     if any(pair.baseless for versus in compared for pair in versus.pairs):

@@ -256,8 +256,9 @@ def options_of(command: click.Command, ctx: click.Context) -> dict[str, list[tup
     return {title: rows for title, rows in by_purpose.items() if rows}
 
 
-GATE = "Exit with 3 if something became clearly worse or fails now, and with 1 if nothing could be decided."
-FAIL_ON = Option("--fail-on regression", SHOW, GATE, type=click.Choice(("regression",)))
+REGRESSION, FACTS = "regression", "facts"
+GATE = "Exit with 3 on a regression (worse, or fails now), or on facts (other code ran); with 1 if nothing is decided."
+FAIL_ON = Option("--fail-on WHAT", SHOW, GATE, type=click.Choice((REGRESSION, FACTS)), multiple=True)
 # Prints the run as lines of JSON, for the machine that has started it; the end of its input is Ctrl-C. Nobody types it.
 EVENTS = Option("--events", MACHINES, "", hidden=True)
 # The rows of a live model, which another machine has sent with it: nobody types them.

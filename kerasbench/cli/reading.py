@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerasbench.cli.options import FAIL_ON, Argument, Option, as_json, command
+from kerasbench.cli.options import FACTS, FAIL_ON, REGRESSION, Argument, Option, as_json, command
 from kerasbench.cli.printing import print_json, show
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, ResultsError, UsageError
 from kerasbench.settings import FILES, SHOW
@@ -91,7 +91,7 @@ def report(places: Sequence[Path], check: bool, form: str) -> int:
 
 
 @command("compare", Argument("places", "OLD NEW [MORE]...", "Result files or folders.", type=Path), FAIL_ON, as_json())
-def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
+def compare(places: Sequence[Path], fail_on: Sequence[str], as_json: bool) -> int:
     """Compare two sets of results: what became faster or slower? More than two are shown side by side."""
     _start_no_threads()
     from kerasbench import api
@@ -104,7 +104,9 @@ def compare(places: Sequence[Path], fail_on: str | None, as_json: bool) -> int:
     if len(places) == 2:
         changes = api.compare(*places)
         show(changes, as_json)
-        return EXIT_REGRESSION if fail_on and changes.regressions else EXIT_OK
+        runs_other_code = any(found.is_known for found in changes.comparison.differences)
+        fails = (FACTS in fail_on and runs_other_code) or (REGRESSION in fail_on and changes.regressions)
+        return EXIT_REGRESSION if fails else EXIT_OK
     if fail_on:
         raise UsageError("--fail-on needs two sets of results, OLD and NEW")
     summaries = []

@@ -14,7 +14,18 @@ from kerasbench.modes import registry
 from kerasbench.pages.series import Series, versions_at
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.report import document
-from kerasbench.report.data import configuration, failed_case, failures, of_key, of_row, ratio, result, results
+from kerasbench.report.data import (
+    case_facts,
+    configuration,
+    difference,
+    failed_case,
+    failures,
+    of_key,
+    of_row,
+    ratio,
+    result,
+    results,
+)
 from kerasbench.report.kinds import grouped
 from kerasbench.results.run import Run
 from kerasbench.text import count
@@ -35,6 +46,7 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
             identifier=machine.identifier,
         ),
         runs=[_run_facts(run, file) for run in records],
+        facts=list(case_facts(findings.summary)),
         results=list(results(findings.summary)),
         ratios=_ratios(findings),
         failures=failures(findings.summary),
@@ -75,7 +87,8 @@ def of_comparison(comparison: RunComparison, old: str, new: str) -> document.Doc
             sides.append(result(of_key(change.case), contrast.metric, value, side=side))
         ratios.append(ratio(contrast, why_no_verdict=contrast.why))
     failed = [failed_case(case, failure) for case, failure in comparison.failed]
-    return document.Document(command=COMPARE, results=sides, ratios=ratios, failures=failed)
+    different = list(map(difference, comparison.differences))
+    return document.Document(command=COMPARE, results=sides, differences=different, ratios=ratios, failures=failed)
 
 
 def of_sides(summaries: Sequence[tuple[str, Summary]]) -> document.Document:

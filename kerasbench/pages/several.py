@@ -14,13 +14,14 @@ from kerasbench.report.answer import sentences as answers
 from kerasbench.report.contrasts import takes
 from kerasbench.report.details import INSECURE, versions_of
 from kerasbench.report.sections import EMPTY, Cell, Page, Section, Table, Words, texts
-from kerasbench.report.words import case_title, multiple, names, timed_in, took
+from kerasbench.report.words import case_title, change_of, multiple, names, timed_in, took
 from kerasbench.text import NOTHING, blanked, count
 
 
 def changes(comparison: RunComparison, old: str, new: str) -> Page:
     others = (("New", comparison.added), ("No longer measured", comparison.vanished))
     lines = [f"{title}: {', '.join(map(case_title, cases))}." for title, cases in others if cases]
+    lines += differing_facts(comparison)
     for case, failure in comparison.failed:
         lines.append(f"Measured before, failing now: {case_title(case)}: {failure.code}: {failure.cause}")
     if not comparison.changes:
@@ -43,6 +44,10 @@ def changes(comparison: RunComparison, old: str, new: str) -> Page:
     return Page(title, [Section("", table=table, lines=lines, notes=list(_notes(comparison)))])
 
 
+def differing_facts(comparison: RunComparison) -> list[str]:
+    return [f"{case_title(fact.over.key)}: {change_of(fact)}." for fact in comparison.differences]
+
+
 def _notes(comparison: RunComparison) -> Iterator[Words]:
     changes = comparison.changes
     if comparison.overall is not None:
@@ -61,7 +66,7 @@ def sentences(comparison: RunComparison) -> list[str]:
     shared = f"{count(len(comparison.changes), 'case')} measured on both sides"
     tied = comparison.verdicts[Verdict.SAME]
     counts = f"{slower} slower, {faster} faster, {tied} tied, {judged - slower - faster - tied} undecided"
-    lines = [f"{shared}: {counts}."]
+    lines = [*differing_facts(comparison), f"{shared}: {counts}."]
     lines += [f"Undecided besides: {count(cases, 'case')}: {why}." for why, cases in comparison.unjudged.items()]
     for change in comparison.changes:
         if change.contrast.verdict is Verdict.SLOWER:

@@ -266,7 +266,7 @@ class Resolved:
     threads: int | None
     versions: dict[str, str]
     processors: str = ""  # the logical ones that the process might run on, as Linux writes lists: 0,2 or 0-3
-    recurrent: list[str] = field(default_factory=list)  # lstm: cudnn, backend (its own code), keras (a loop over time)
+    recurrent: list[str] = field(default_factory=list)  # by an earlier kerasbench: what ``facts`` says of such layers
     steps_per_execution: int = 1  # training steps between two looks of `fit`
     unrolled_steps: int = 1  # of these, so many stand in TensorFlow's program one after another
     feed: str = "arrays"  # what `fit` was given, in words
@@ -352,6 +352,7 @@ class Measurement:
     vanishing: float | None = None  # the share of first moments that a long training makes subnormal; None: not asked
     exported: Exported | None = None  # None: a Keras model predicted, or its baseline
     movement: Movement | None = None  # None: not trained, not the case's first trial, or by an earlier kerasbench
+    facts: dict[str, str] = field(default_factory=dict)  # which code ran, by kerasbench.facts; empty: no Keras model
     lost: list[str] = field(default_factory=list)  # what this Keras has elsewhere, and what was not looked at for it
 
     def __post_init__(self) -> None:

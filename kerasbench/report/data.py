@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from kerasbench.analysis.contrasts import Contrast
+from kerasbench.analysis.differences import Difference
 from kerasbench.analysis.estimates import Estimate, Interval
 from kerasbench.analysis.metrics import BY_NAME, METRICS
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import CaseKey, Column, Size
 from kerasbench.protocol.messages import Failure
-from kerasbench.report.document import Configuration, FailedCase, Ratio, Result
+from kerasbench.report.document import CaseDifference, CaseFact, Configuration, FailedCase, Ratio, Result
 
 
 def configuration(column: Column) -> Configuration:
@@ -46,6 +47,17 @@ def results(summary: Summary, side: str = "") -> Iterator[Result]:
             estimate = case.estimate(metric.name)
             if estimate is not None and math.isfinite(estimate.value):  # a loss may be none
                 yield result(key, metric.name, estimate, **more)
+
+
+def case_facts(summary: Summary) -> Iterator[CaseFact]:
+    for row, column, case in summary.cases:
+        for name, value in case.facts.items():
+            yield CaseFact(**of_key(row.key(column)), fact=name, value=value)
+
+
+def difference(different: Difference) -> CaseDifference:
+    fact, value, before = different.fact.name, different.value, different.before
+    return CaseDifference(**of_key(different.over.key), fact=fact, value=value, before=before)
 
 
 def ratio(contrast: Contrast, **more: Any) -> Ratio:

@@ -4,7 +4,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from kerasbench import variants
+from kerasbench import facts, variants
 from kerasbench.analysis.cases import PREDICTED_ONE
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.findings import Findings
@@ -343,13 +343,20 @@ def _run(findings: Findings) -> Iterator[Words]:
     kept = ((", ".join(map("=".join, row.origin.config.keep_env.items())), row.label) for row in summary.rows)
     if variables := _whose(kept):
         yield f"Variables of the shell that were passed through (--keep-env): {variables}."
-    recurrent = [
-        f"{row.label} on {called[column]}: {way}"
-        for row, column, case in summary.cases
-        for way in dict.fromkeys(way for _, measurement in case.trials for way in measurement.resolved.recurrent)
-    ]
-    if recurrent:
-        yield f"Recurrent layers were computed by: {'; '.join(recurrent)}."
+    yield from _facts(summary)
+
+
+def _facts(summary: Summary) -> Iterator[Words]:
+    """Yield which code ran, where that explains a time; all else of it is in JSON."""
+    called = names(dict.fromkeys(column for _, column, _ in summary.cases))
+    for fact in facts.ALL:
+        lines = [
+            f"{row.label} on {called[column]}: {value}"
+            for row, column, case in summary.cases
+            if (value := case.facts.get(fact.name)) and fact.explains(value) and not column.options.control
+        ]
+        if lines:
+            yield f"{fact.says}: {'; '.join(lines)}."
 
 
 def _conditions(findings: Findings) -> Iterator[Words]:

@@ -68,6 +68,19 @@ class Winner(OfCase, frozen=True, kw_only=True):
     without_settings: Configuration | None = None  # of `fastest`: what Keras takes by default
 
 
+class CaseFact(OfCase, frozen=True, kw_only=True):
+    """Which code ran, and what is like it: read from the backend, not timed."""
+
+    fact: str  # attention, compiled, convolution, executions, products, quantised, recurrent
+    value: str  # in words; none: the model has no such part; or not known
+
+
+class CaseDifference(CaseFact, frozen=True, kw_only=True):
+    """A fact that two versions differ in, of `versus` and `compare`: in the newer one."""
+
+    before: str  # in the older one
+
+
 class FailedCase(OfCase, frozen=True, kw_only=True):
     """A case that has no result."""
 
@@ -210,6 +223,8 @@ class Document(Struct, frozen=True, kw_only=True):
     fastest: list[Winner] = []
     results: list[Result] = []
     ratios: list[Ratio] = []
+    facts: list[CaseFact] = []
+    differences: list[CaseDifference] = []
     failures: list[FailedCase] = []
     warnings: list[UsageWarning] = []
     crossovers: list[Crossing] = []

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 
 from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS
+from kerasbench.analysis.differences import Difference
 from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.names import SPELLED as SPELLED  # noqa: PLC0414 - said with words
@@ -162,3 +163,7 @@ def could_have_seen(ratio: LogEstimate | None, effect: float) -> str:
     if difference is None:
         return ""
     return f"A difference of more than {percent(difference)} would have been found, nine times in ten."
+
+
+def change_of(difference: Difference) -> str:
+    return f"{difference.fact.title}: {difference.value}; before: {difference.before}"

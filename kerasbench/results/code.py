@@ -20,7 +20,7 @@ PACKAGE = Path(__file__).parents[1]
 LENGTH = 12  # hexadecimal digits: two of a million versions are alike once in 500 times
 
 # Whole folders: what a child runs in a trial, and what is asked of it, with the defaults of its protocol.
-FOLDERS = ("worker/", "sources/", "runners/", "protocol/")
+FOLDERS = ("worker/", "sources/", "runners/", "facts/", "protocol/")
 EVERY_COLUMN = (
     # What a scenario file imports in the child, and what is below all backends and variants.
     *("scenario.py", "datasets.py", "private.py", "backends/__init__.py", "variants/__init__.py"),

@@ -32,6 +32,8 @@ class Predictor(ABC):
     new_tokens = 0  # by which sequences are continued; 0: they are not
     generate: Callable[[Any, int], Any] | None = None  # the scenario's own way to do so
 
+    layers: Sequence[Any] = ()  # of Keras, the model itself among them
+
     feed: "Feed"
     parameters: int
     compute_dtypes: set[str]

@@ -39,7 +39,6 @@ class Trainer(Predictor):
 
     keras: Any
     steps_per_execution = 1
-    layers: Sequence[Any] = ()  # of Keras, the model itself among them
     callbacks: Sequence[Any] = ()  # the scenario's own
     fed = "arrays"  # what `fit` was given last
     fed_by = 0  # workers of it

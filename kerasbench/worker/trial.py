@@ -2,11 +2,12 @@
 
 import dataclasses
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from functools import partial
 from typing import NoReturn
 
-from kerasbench import backends, private, sources, variants
+from kerasbench import backends, facts, private, sources, variants
 from kerasbench.protocol import measurement, stages
 from kerasbench.protocol.columns import GPU
 from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Turn, Usage
@@ -15,7 +16,7 @@ from kerasbench.protocol.requests import TrialRequest, counts_epochs
 from kerasbench.protocol.stages import PARTS, STAGES, TRAIN
 from kerasbench.runners.failure import leave_devices_to, refuse_other_frameworks
 from kerasbench.runners.inputs import describe
-from kerasbench.runners.layers import can_be_silenced, random_layers, recurrent_code, sensitive_layers, silence
+from kerasbench.runners.layers import can_be_silenced, random_layers, sensitive_layers, silence
 from kerasbench.runners.trainer import Trainer
 from kerasbench.runtimes import Runtime
 from kerasbench.worker import checks, predict, train
@@ -23,6 +24,7 @@ from kerasbench.worker.build import built, started, untrained
 from kerasbench.worker.caches import CacheReads
 from kerasbench.worker.clock import UNHURRIED_NS, Ask, Pace
 from kerasbench.worker.context import TrialContext
+from kerasbench.worker.evidence import read_facts
 from kerasbench.worker.exported import loaded
 from kerasbench.worker.movement import MovementMeter
 from kerasbench.worker.parts import Parts, measure_parts
@@ -43,7 +45,7 @@ class Start:
     learning: measurement.Learning | None = None  # None: not trained, or too slow for a quick look at it
     parity: Parity | None = None
     published: measurement.Published | None = None
-    recurrent: Mapping[str, str] = field(default_factory=dict)  # by kind of layer, what computes it
+    notes: Mapping[str, facts.Notes] = field(default_factory=dict)  # of facts, taken meanwhile
     moves: MovementMeter | None = None  # None: an earlier trial of this case has told how far its weights move
 
 
@@ -98,14 +100,14 @@ def run_trial(request: TrialRequest, pipe: Pipe, respond: Respond) -> Message:
 def measured(trial: TrialContext) -> Measurement:
     """Return what a trial measured, without those slices that the parent has had in turns."""
     start = begin(trial)
-    facts = {
+    stage_facts = {
         stage: MEASURE[stage](trial, stage, start)
         for stage in trial.plan.stages
         if stage != PARTS and trial.measures(stage)
     }
     end = finish(trial, start)
     parity, movement = start.parity, None
-    if isinstance(steps := facts.get(TRAIN), Steps):
+    if isinstance(steps := stage_facts.get(TRAIN), Steps):
         movement = steps.movement
         if trial.plan.steps_per_slice is None and not trial.plan.agenda.in_full:  # not told by an earlier trial
             parity, same_loss = compare_fresh(trial, parity)
@@ -128,10 +130,10 @@ def measured(trial: TrialContext) -> Measurement:
         full_steps_per_epoch=workload.full_steps,
         peak_rss_bytes=end.peak_rss_bytes,
         peak_device_bytes=end.peak_device_bytes,
-        short_epoch=next((fact for fact in facts.values() if isinstance(fact, measurement.ShortEpoch)), None),
-        calls={stage: fact for stage, fact in facts.items() if isinstance(fact, measurement.Calls)},
-        passes=next((fact for fact in facts.values() if isinstance(fact, measurement.Passes)), None),
-        texts={stage: fact for stage, fact in facts.items() if isinstance(fact, measurement.Texts)},
+        short_epoch=next((fact for fact in stage_facts.values() if isinstance(fact, measurement.ShortEpoch)), None),
+        calls={stage: fact for stage, fact in stage_facts.items() if isinstance(fact, measurement.Calls)},
+        passes=next((fact for fact in stage_facts.values() if isinstance(fact, measurement.Passes)), None),
+        texts={stage: fact for stage, fact in stage_facts.items() if isinstance(fact, measurement.Texts)},
         peak_flops=parts.peak_flops if parts else None,
         fallbacks=end.fallbacks,
         sizes=trial.sizes,
@@ -139,6 +141,7 @@ def measured(trial: TrialContext) -> Measurement:
         vanishing=end.vanishing,
         exported=trial.exported,
         movement=movement,
+        facts=read_facts(trial, start.notes, end.resolved, end.compiler),
         lost=private.lost(),
     )
 
@@ -151,15 +154,19 @@ def begin(trial: TrialContext) -> Start:
     return first_prediction(trial)
 
 
+def watch(trial: TrialContext) -> AbstractContextManager[Mapping[str, facts.Notes]]:
+    return facts.watch(trial.runner.layers, trial.request.backend)
+
+
 def first_prediction(trial: TrialContext) -> Start:
     """Note what a model that is not trained is given, what it predicts, and how long that takes."""
     parity = None
-    with trial.pipe.phase(FIRST_PREDICTION):
+    with trial.pipe.phase(FIRST_PREDICTION), watch(trial) as notes:
         if not trial.runner.feed.draws and trial.exported is None:  # which was held against Keras' as it was loaded
             outputs = checks.sample_outputs(trial.trainer)
             parity = Parity([], [], outputs) if outputs else None
         trial.find_sizes(predict.pilot(trial.runner))
-    return Start(Batch(describe(trial.runner.feed.first_batch.x), ""), parity=parity)
+    return Start(Batch(describe(trial.runner.feed.first_batch.x), ""), parity=parity, notes=notes)
 
 
 def first_steps(trial: TrialContext) -> Start:
@@ -167,14 +174,14 @@ def first_steps(trial: TrialContext) -> Start:
     runner, plan = trial.trainer, trial.plan
     is_first = plan.steps_per_slice is None  # else an earlier trial of this case was calibrated and compared
     moves = MovementMeter(runner) if is_first else None
-    with trial.phase(FIRST_STEP), recurrent_code(runner.layers) as recurrent:
+    with trial.phase(FIRST_STEP), watch(trial) as notes:
         first_step_ns, first_loss, batch = train.first_step(runner)
     if not is_first:
         again_ns: list[int] = []
         if plan.repeats_first_step and plan.sizes:
             with trial.phase("learn"):
                 again_ns = [train.single_step(runner, index).fit_ns for index in range(1, plan.sizes.parity_steps)]
-        return Start(batch, first_step_ns, again_ns, recurrent=recurrent)
+        return Start(batch, first_step_ns, again_ns, notes=notes)
     is_random = runner.scenario.dataset(runner.feed.workload).random
     brief = plan.agenda.sized or is_random or not plan.repeats_first_step or runner.feed.is_of_script
     with trial.phase("learn"):
@@ -188,7 +195,7 @@ def first_steps(trial: TrialContext) -> Start:
         min(step.ns for step in following),
         learning,
         parity_of(runner, [first_loss, *(step.loss for step in following)]),
-        recurrent=recurrent,
+        notes=notes,
         moves=moves,
     )
 
@@ -205,9 +212,9 @@ def parity_of(runner: Trainer, losses: list[float]) -> Parity | None:
 
 
 def published_epochs(trial: TrialContext) -> Start:
-    with trial.phase("published"), recurrent_code(trial.trainer.layers) as recurrent:
+    with trial.phase("published"), watch(trial) as notes:
         published, learning, batch = train.run_published(trial.trainer)
-    return Start(batch, learning=learning, published=published, recurrent=recurrent)
+    return Start(batch, learning=learning, published=published, notes=notes)
 
 
 Facts = Steps | measurement.ShortEpoch | measurement.Calls | measurement.Passes | measurement.Texts
@@ -341,8 +348,7 @@ def finish(trial: TrialContext, start: Start) -> End:
         proof = runner.proof(runner.feed.inputs(runner.feed.train[:1]))
         proof = dataclasses.replace(proof, cards=checks.visible_cards(request.device))
         checks.check_device(request.device, proof)
-        recurrent = [f"{kind}: {code}" for kind, code in start.recurrent.items()]
-        noted = checks.of_process() | {"recurrent": recurrent, "cached": trial.cache.count}
+        noted = checks.of_process() | {"cached": trial.cache.count}
         resolved = dataclasses.replace(runner.resolved(), **noted)
         if not request.fills_caches:
             standing = stages.standing(trial.slices)

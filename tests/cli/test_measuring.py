@@ -14,6 +14,7 @@ from kerasbench.analysis.findings import Findings
 from kerasbench.api import Versions
 from kerasbench.api.results import Machines
 from kerasbench.cli import measuring
+from kerasbench.cli.options import FACTS, REGRESSION
 from kerasbench.errors import Undecided
 from kerasbench.modes import soak, versus
 from kerasbench.modes.run import RunSettings
@@ -163,9 +164,25 @@ def failing(*options: Options, backend: str = "jax") -> list[Trial]:
     ],
 )
 def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
-    assert measuring.gated([Versions([of_versions(*trials)])]) == code
+    assert measuring.gated([Versions([of_versions(*trials)])], [REGRESSION]) == code
     with pytest.raises(Undecided, match="everything is undecided, so nothing has passed"):
-        measuring.gated([Versions([of_versions(*failing(OLD, NEW))])])
+        measuring.gated([Versions([of_versions(*failing(OLD, NEW))])], [REGRESSION])
+
+
+@pytest.mark.parametrize(
+    ("head", "gates", "code"),
+    [
+        ("flash", [FACTS], 0),
+        ("math", [FACTS], 3),
+        ("math", [REGRESSION], 0),
+        ("math", [REGRESSION, FACTS], 3),
+        ("not known", [FACTS], 0),  # this Keras may have it elsewhere: that is no proof of other code
+    ],
+)
+def test_a_gate_fails_on_other_code_where_it_is_asked_to(head: str, gates: list[str], code: int) -> None:
+    ran = {"old": {"attention": "flash"}, "new": {"attention": head}}
+    trials = [made.changed(trial, measurement={"facts": ran[trial.options.environment]}) for trial in versions(ALIKE)]
+    assert measuring.gated([Versions([of_versions(*trials)])], gates) == code
 
 
 @pytest.mark.parametrize(("failed", "code"), [({}, 0), ({"m2": "the connection has ended"}, 1)])

@@ -59,7 +59,7 @@ def test_more_than_two_stand_side_by_side_under_their_places(shell: Shell) -> No
     ("words", "complaint"),
     [
         ("compare old", "compare takes two or more"),
-        ("compare old old --fail-on anything", "'--fail-on': 'anything' is not 'regression'"),
+        ("compare old old --fail-on anything", "'--fail-on': 'anything' is not one of 'regression', 'facts'"),
         ("compare old old old --fail-on regression", "--fail-on needs two sets of results"),
         ("history old --over moon", "'--over': 'moon' is not one of 'date', 'keras', 'backend', 'commit'"),
         ("history old --over keras", "add the chart's file, --plot FILE.svg"),

@@ -84,3 +84,4 @@ def test_torch_says_where_its_graphs_break(faults: Path) -> None:
 def test_a_column_that_compiles_while_it_is_measured_is_found(faults: Path, backend: str) -> None:
     measurement = trials.measured(trials.run(faults / "compiles_again.py", backend, plan=trials.STEPS_ALONE))
     assert made.known(measurement.compiler).while_measured > 0
+    assert "again while it was measured" in measurement.facts["compiled"]

@@ -49,7 +49,7 @@ def require_all(found: dict[str, Any], backend: str) -> None:
         several = found["single steps"]
     for trained in (found["single steps"], several):
         assert trained["bare"] == found["bare"]
-        assert trained["code"]["lstm"] in {"keras", "backend", "cudnn"}
+        assert trained["code"]["lstm"] in {"loop", "fused", "cuDNN"}
         assert bool(trained["traces"]) is (backend == "tensorflow")
 
 
@@ -65,7 +65,7 @@ def test_a_keras_without_them_is_measured_and_what_is_lost_is_said(backend: str,
     outcome = trials.run(faults / "moved.py", backend, plan=trials.TAKEN_APART)
     measurement = trials.measured(outcome)
     assert len(measurement.samples[TRAIN]) and measurement.peak_flops is not None
-    assert (made.known(measurement.short_epoch).shuffle_ns, measurement.resolved.recurrent) == (None, [])
+    assert (made.known(measurement.short_epoch).shuffle_ns, measurement.facts["recurrent"]) == (None, "LSTM: not known")
     missing = {"ArrayDataAdapter", "lstm", *(["get_device"] if backend == "torch" else [])}
     missing |= {"gone"} if backend == "tensorflow" else set()
     assert {sentence.split(" has no ")[1].split(" ")[0] for sentence in measurement.lost} == missing

@@ -103,8 +103,8 @@ def test_layers_of_every_kind_agree_and_say_how_they_were_computed(every_kind: P
     assert trials.disagreements(measured) == {}  # so they begin with the same weights
     for measurement in measured.values():
         assert made.known(measurement.parity).sensitive == ["BatchNormalization", "Embedding"]
-    ways = {name: measurement.resolved.recurrent for name, measurement in measured.items()}
-    assert ways == {"jax": ["lstm: keras"], "tensorflow": ["lstm: keras"], "torch": ["lstm: backend"]}
+    ways = {name: measurement.facts["recurrent"] for name, measurement in measured.items()}
+    assert ways == {"jax": "LSTM: loop", "tensorflow": "LSTM: loop", "torch": "LSTM: fused"}
 
 
 def test_every_workload_of_the_suite_of_layers_is_checked_here() -> None:

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE
-from kerasbench.analysis.contrasts import Contrast, between, judge
+from kerasbench.analysis.contrasts import CaseInRow, Contrast, between, judge
+from kerasbench.analysis.differences import Difference, differences
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.rows import Row
@@ -58,6 +59,12 @@ class VersionPair:
     def key(self) -> CaseKey:
         return self.row.key(self.head)
 
+    @property
+    def differences(self) -> list[Difference]:
+        if not (self._is_measured(self.base) and self._is_measured(self.head)):
+            return []
+        return differences(CaseInRow(self.row, self.head), CaseInRow(self.row, self.base))
+
     def contrast(self, metric: str) -> Contrast | None:
         """Return the head over the base; None where one of them has no number."""
         cases, again = self.row.cases, self.base.with_options(control=True)
@@ -88,6 +95,11 @@ class Versus:
     @property
     def regressions(self) -> list[Contrast]:
         return [contrast for contrast in self.contrasts if contrast.verdict is Verdict.SLOWER]
+
+    @property
+    def differences(self) -> list[Difference]:
+        """Which code ran with the head, and before."""
+        return [different for pair in self.pairs for different in pair.differences]
 
     @property
     def broken(self) -> list[tuple[VersionPair, Failure]]:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.contrasts import CaseInRow, Contrast
+from kerasbench.analysis.differences import Difference
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
@@ -14,10 +15,12 @@ from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, Vers
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.messages import Code
 from kerasbench.report import charts, command, contrasts
+from kerasbench.report.data import difference
+from kerasbench.report.document import Document
 from kerasbench.report.sections import EMPTY, Bar, BarChart, Cell, Section, Strong, Table, Words, texts
 from kerasbench.report.teller import ModeReport, Told
 from kerasbench.report.warnings import Marks
-from kerasbench.report.words import as_given, as_long, could_have_seen, listed, names, timed_in, times, took
+from kerasbench.report.words import as_given, as_long, change_of, could_have_seen, listed, names, timed_in, times, took
 from kerasbench.results.run import MIN_ROUNDS, Run, RunConfig
 from kerasbench.text import blanked, count
 
@@ -124,6 +127,11 @@ def worse(versus: Versus, with_steps: bool = True) -> list[str]:
     return lines
 
 
+def differing_facts(versus: Versus) -> list[str]:
+    """Return a sentence for each thing that another code did, whether or not it takes longer."""
+    return [f"{_case(fact)} with {versus.head}: {change_of(fact)}." for fact in versus.differences]
+
+
 def undecided(versus: Versus) -> Iterator[str]:
     for step in versus.headlines:
         if step.withheld and step.again is not None:
@@ -138,8 +146,8 @@ def undecided(versus: Versus) -> Iterator[str]:
             yield f"{_case(contrast)}: do not rely on this run. {imports}, {why}."
 
 
-def _case(case: VersionPair | Contrast) -> str:
-    row, base = (case.over.row, case.under.column) if isinstance(case, Contrast) else (case.row, case.base)
+def _case(case: VersionPair | Contrast | Difference) -> str:
+    row, base = (case.row, case.base) if isinstance(case, VersionPair) else case.over
     return f"{row.label} on {names([base.paired])[base.paired]}"
 
 
@@ -181,7 +189,8 @@ class VersusReport(ModeReport):
             steps = [step for versus in comparisons for step in versus.headlines]
             lines = [line for versus in comparisons for line in worse(versus, with_steps=False)]
             lines += dict.fromkeys(line for versus in comparisons for line in undecided(versus))
-            part = Section(_titled(comparisons), lines=lines)
+            intro = [line for versus in comparisons for line in differing_facts(versus)]
+            part = Section(_titled(comparisons), intro=intro, lines=lines)
             if steps:
                 notes = list(_notes(steps, len(comparisons), comparisons[0].effect))
                 chart, table = _chart(comparisons, findings.record), _table(comparisons, with_steps=True)
@@ -202,8 +211,15 @@ class VersusReport(ModeReport):
 
     def sentences(self, findings: Findings) -> list[str]:
         of_versions = versions(findings) if findings.mode == MODE.name else []
-        lines = [[f"{_overall(versus)}.", *worse(versus), *undecided(versus)] for versus in of_versions]
+        lines = [
+            [*differing_facts(versus), f"{_overall(versus)}.", *worse(versus), *undecided(versus)]
+            for versus in of_versions
+        ]
         return list(dict.fromkeys(blanked(line) for of_versus in lines for line in of_versus))
+
+    def data(self, findings: Findings) -> Document:
+        differences = [difference(fact) for versus in versions(findings) for fact in versus.differences]
+        return Document(differences=differences)
 
     def contrasts(self, findings: Findings) -> Told:
         controls: set[tuple[CaseKey, str]] = set()  # of several heads, the base has one

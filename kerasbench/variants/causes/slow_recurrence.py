@@ -1,8 +1,9 @@
 """A recurrent layer uses cuDNN only as its defaults are: each other choice has it loop over time."""
 
+from kerasbench import facts
+from kerasbench.facts import recurrent
 from kerasbench.protocol.columns import CUDA, Device
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.runners.layers import BY_CUDNN
 from kerasbench.variants.causes.cause import Cause
 
 
@@ -16,5 +17,5 @@ class SlowRecurrence(Cause):
     def noticed(self, device: Device, measurement: Measurement, epoch_cost: float) -> str:
         if device.platform != CUDA:
             return ""
-        slow = [kind for kind in measurement.resolved.recurrent if not kind.endswith(BY_CUDNN)]
+        slow = recurrent.slow(facts.of(measurement).get(recurrent.Recurrent.name, facts.NOTHING))
         return f"They ran as {', '.join(slow)}" if slow else ""
