@@ -136,8 +136,9 @@ TRACED = InnerNames(
 ATTRIBUTES = {
     "_flatten_layers": "the layers of a model cannot be looked at",
     "_call_has_training_arg": "models cannot be called as predict calls them",
-    "_value": "it is unknown when JAX has computed the weights",
+    "_value": "it is unknown when JAX or MLX has computed the weights",
     "_jax_state": "it is unknown when JAX has done the steps of a fit",
+    "_mlx_state": "it is unknown when MLX has done the steps of a fit",
     "_seed_generators": "layers with random numbers cannot be told from others",
     "_inputs_struct": "it is unknown what a model with several inputs takes",
     "_inbound_nodes": "it is unknown which input an embedding looks up",

@@ -12,7 +12,7 @@ from kerasbench.modes import soak as soak_mode
 from kerasbench.modes import sweep as sweep_mode
 from kerasbench.modes import versus as versus_mode
 from kerasbench.modes.fastest.plan import EFFORT
-from kerasbench.protocol.columns import Column, Options, Size
+from kerasbench.protocol.columns import Column, Device, Options, Size
 from kerasbench.protocol.measurement import (
     Exported,
     Measurement,
@@ -325,6 +325,25 @@ def run_devices() -> Runs:
     return [run(*noisy(trials, *silent), machine={"identifier": "m1", "gpus": ["NVIDIA H200", "NVIDIA H200"]})]
 
 
+def run_mac() -> Runs:
+    """The four ways to the GPU of a Mac, made up: no Mac has run kerasbench yet. MLX needs a newer Keras."""
+    platforms = {"jax": "mps", "mlx": "metal", "tensorflow": "metal", "torch": "mps"}
+    columns = {Column(name, "gpu"): ms for name, ms in zip(platforms, (4.0, 3.0, 6.0, 5.0), strict=True)}
+    chip, keras = "Apple M1", {"mlx": {"keras": "3.16.0"}}
+    trials = []
+    for name, first in (("dense", 0), ("conv", 3)):
+        for trial in made.in_blocks(columns, made.steps, name=name, first=first):
+            device = Device(platforms[trial.backend], 0, chip)
+            versions = trial.measurement.resolved.versions if trial.measurement else {}
+            known = {"resolved": {"versions": versions | keras.get(trial.backend, {})}}
+            trials.append(made.changed(trial, device=device, measurement=known))
+    machine = {"chip": chip, "cores": 8, "system": "macOS 15.1", "gpus": [chip], "identifier": "m1"}
+    cause = "NotImplementedError: Argument synchronized=True is not supported with MLX."
+    lacks = Failure(Code.ERROR, cause, "leave it out of the model", "build")
+    failed = dataclasses.replace(trials[1], scenario="synchronized", block=7, measurement=None, failure=lacks)
+    return [run(*trials, failed, machine=machine)]
+
+
 def run_environments() -> Runs:
     """Interpreters with labels, that nobody compares as versions."""
     labelled = [Column(backend, "cpu", Options(environment=name)) for backend in ("jax", "torch") for name in "ab"]
@@ -425,6 +444,7 @@ MADE: Sequence[Callable[[], Runs]] = (
     *(run_quick, run_one_round, run_published, run_calls, run_prediction_only, run_exported, run_variants),
     *(
         run_devices,
+        run_mac,
         run_environments,
         sweep,
         sweep_exported,

@@ -29,6 +29,7 @@ TIMEOUT_S = 300
 # What has to be among the packages, on top of what every platform has.
 EVERYWHERE = {
     "all": {"keras", "tensorflow", "torch", "jax"},
+    "mlx": {"keras", "keras-mlx", "mlx"},
     "docs": {"properdocs", "mkdocs-materialx"},
     "test": {"pytest"},
 }

@@ -3,20 +3,23 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from kerasbench import variants
+from kerasbench import backends, variants
 from kerasbench.protocol.columns import AT, CPU, GPU, Column
 
 Names = Mapping[Column, str]
 
-SPELLED = {"jax": "JAX", "tensorflow": "TensorFlow", "torch": "PyTorch"}
 DEVICES = {CPU: "CPU", GPU: "GPU"}
+
+
+def spelled(backend: str) -> str:
+    return backends.get(backend).SPELLED if backend in backends.names() else backend
 
 
 def names(columns: Iterable[Column]) -> dict[Column, str]:
     """Return how sentences call each configuration: ``JAX``, ``PyTorch on the GPU`` if there are several devices."""
     unique, by_column = list(columns), {}
     for column in unique:
-        name = SPELLED.get(column.backend, column.backend)
+        name = spelled(column.backend)
         if column.options.environment:
             name += f" {AT}{column.options.environment}"
         if len({other.device for other in unique}) > 1:

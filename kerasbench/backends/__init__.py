@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from kerasbench.protocol.measurement import Compiler
 
 Version = tuple[int, ...]
+BUILT_IN = "keras>=3.12"
 
 
 @dataclass(frozen=True)
@@ -43,9 +44,15 @@ class Target:
 
 class Backend(Protocol):
     PACKAGE: str  # the package whose presence means that the backend is installed
+    MODULE: str  # the framework, which a child imports before Keras
+    SPELLED: str  # what sentences call it
+    KERAS: str  # the requirement of a Keras that has it
+    NEWEST_PYTHON: Version  # for which there are wheels; empty: there are for each new one
+    OUTSIDE: bool  # Keras has it by a package of others: it is meant where it is named or installed
     ALWAYS: dict[str, str]  # variables of each of its children: KERAS_BACKEND is Keras' name for it
     VARIABLES: tuple[str, ...]  # patterns of its own variables that change figures: the doctor names those that are set
     HEEDED: tuple[str, ...]  # those of them that environment() takes over from the shell: a user sets them on purpose
+    COMPILER: str  # what compiles a step as a whole
     OTHER_JIT: bool | None  # what is tried besides the default; None: not worth the time
     COMPILES_AGAIN: bool  # whether the second step is compiled anew, where steps are compiled
     SEVERAL_STEPS: bool  # whether Keras can run several training steps in one execution
@@ -54,6 +61,7 @@ class Backend(Protocol):
     LOSS_BY_LOGITS: bool
     COPIES_IMAGES: bool  # whether Keras copies images with their channels last before it pools them
     RETURNS_MEMORY: bool  # whether its steps free memory by malloc, which may give it back to the system
+    ITERATOR: str  # the method of Keras' adapters for arrays by which ``fit`` has its batches
     CACHED: tuple[str, ...]  # patterns of the files with compiled programs that it keeps in its folder of caches
     UNCACHED: tuple[str, str] | None  # why nothing is kept that is not compiled as a whole, and a remedy; None: it is
     # Variables by which a child keeps in a folder, {caches}, what it compiles, and finds what another has compiled.
@@ -62,7 +70,8 @@ class Backend(Protocol):
     WIDE: dict[str, str]  # variables without which float64 is not to be had
     THREADS: str  # the variable that says how many threads compute; empty: ``set_threads`` does
     set_threads: Callable[[int], None] | None  # in the child, before the first operation
-    # Makes a CPU take subnormal numbers for zero, before the first operation; None: it does so by itself.
+    ON_CPU: str  # the line that keeps a script on the CPU beside an Apple GPU (docs/set-up-machines.md)
+    # Makes a CPU take subnormal numbers for zero, before the first operation; None: it does so by itself, or never.
     flush_subnormals: Callable[[], None] | None
     # Takes a training step as a function and returns the operations that the device lacks and the CPU did instead, with
     # their numbers. The step is not run where nothing may fall back. None: nothing may, or nothing tells.
@@ -127,8 +136,18 @@ def names() -> list[str]:
     return sorted(module.name for module in pkgutil.iter_modules(__path__))
 
 
+def built_in() -> list[str]:
+    """Return the names of those that Keras has by itself."""
+    return [name for name in names() if not get(name).OUTSIDE]
+
+
 def get(name: str) -> Backend:
     return cast("Backend", importlib.import_module(f"{__name__}.{name}"))
+
+
+def distribution(name: str) -> str:
+    """Return the name by which the package is installed."""
+    return get(name).PACKAGE.replace("_", "-")
 
 
 def counting() -> str:

@@ -8,16 +8,19 @@ from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
 from kerasbench import private
-from kerasbench.backends import Target
+from kerasbench.backends import BUILT_IN, Target, Version
 from kerasbench.protocol.columns import CPU, IEEE, Device, cuda_visibility, processors
 
 if TYPE_CHECKING:
     from kerasbench.protocol.measurement import Compiler
 
-PACKAGE = "jax"
+PACKAGE = MODULE = "jax"
+SPELLED, KERAS, OUTSIDE = "JAX", BUILT_IN, False
+NEWEST_PYTHON: Version = ()
 ALWAYS = {"KERAS_BACKEND": "jax"}
 VARIABLES = ("JAX_*", "NPROC", "PJRT_*")
 HEEDED = ()
+COMPILER = "jit"
 OTHER_JIT = False
 COMPILES_AGAIN = False
 SEVERAL_STEPS = True
@@ -25,7 +28,9 @@ UNROLLS = False
 LOSS_BY_LOGITS = False
 COPIES_IMAGES = False
 RETURNS_MEMORY = True
+ITERATOR = "get_jax_iterator"
 CACHED = ("*-cache",)
+ON_CPU = "export JAX_PLATFORMS=cpu"
 flush_subnormals = None
 fallbacks = None  # XLA compiles a step for one device, whole, or fails
 count_operations = None  # XLA's own analysis counts a loop's body once

@@ -6,16 +6,19 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import TYPE_CHECKING, Any
 
 from kerasbench import private
-from kerasbench.backends import Target
+from kerasbench.backends import BUILT_IN, Target, Version
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, GPU, IEEE, Device, cuda_visibility, processors
 
 if TYPE_CHECKING:
     from kerasbench.protocol.measurement import Compiler
 
-PACKAGE = "tensorflow"
+PACKAGE = MODULE = "tensorflow"
+SPELLED, KERAS, OUTSIDE = "TensorFlow", BUILT_IN, False
+NEWEST_PYTHON: Version = (3, 13)
 ALWAYS = {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "2"}  # 2: errors alone
 VARIABLES = ("TF_*", "TF2_*")
 HEEDED = ()
+COMPILER = "XLA"
 OTHER_JIT = True
 COMPILES_AGAIN = False
 SEVERAL_STEPS = True
@@ -23,6 +26,7 @@ UNROLLS = True
 LOSS_BY_LOGITS = True
 COPIES_IMAGES = False
 RETURNS_MEMORY = False
+ITERATOR = "get_tf_dataset"
 CACHED = ("*.pb",)
 UNCACHED = ("TensorFlow keeps only what XLA has compiled, and XLA is off here", "--jit on --warm-cache")
 KEEPING = {"TF_XLA_FLAGS": "--tf_xla_persistent_cache_directory={caches}"}
@@ -32,6 +36,7 @@ NO_JIT = {
 }
 WIDE: dict[str, str] = {}
 THREADS = ""
+ON_CPU = 'tf.config.set_visible_devices([], "GPU")'
 flush_subnormals = None
 fallbacks = None  # TensorFlow only logs where each operation goes; weights and outputs are proven
 count_operations = None  # its profiler counts a loop's body once

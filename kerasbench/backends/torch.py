@@ -10,17 +10,20 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Any
 
 from kerasbench import private
-from kerasbench.backends import Operation, Target
+from kerasbench.backends import BUILT_IN, Operation, Target, Version
 from kerasbench.protocol.columns import CPU, CUDA_FAMILY, IEEE, Device, cuda_visibility
 
 if TYPE_CHECKING:
     from kerasbench.protocol.measurement import Compiler
 
-PACKAGE = "torch"
+PACKAGE = MODULE = "torch"
+SPELLED, KERAS, OUTSIDE = "PyTorch", BUILT_IN, False
+NEWEST_PYTHON: Version = ()
 ALWAYS = {"KERAS_BACKEND": "torch"}
 VARIABLES = ("PYTORCH_*", "TORCH*")
 FALLBACK = "PYTORCH_ENABLE_MPS_FALLBACK"
 HEEDED = (FALLBACK,)
+COMPILER = "torch.compile"
 OTHER_JIT = None  # compiling takes 20 s a trial on two cores and a C++ compiler; --jit on has it where it is wanted
 COMPILES_AGAIN = True  # the first step has no gradients yet that Keras would set to zero
 SEVERAL_STEPS = False  # Keras 3.15 refuses more than one, and 3.16 has a loop in Python
@@ -28,12 +31,14 @@ UNROLLS = False
 LOSS_BY_LOGITS = False
 COPIES_IMAGES = True  # mended after Keras 3.15.1
 RETURNS_MEMORY = True
+ITERATOR = "get_torch_dataloader"
 CACHED = ("aotautograd/*/*", "fxgraph/*/*/*")
 UNCACHED = ("torch compiles nothing without --jit on, so it leaves no cache", "--jit on --warm-cache")
 KEEPING: dict[str, str] = {}  # its compiler always keeps what it has compiled
 NO_JIT: dict[str, tuple[str, str]] = {}
 WIDE: dict[str, str] = {}
 THREADS, set_threads = "OMP_NUM_THREADS", None
+ON_CPU = "export KERAS_TORCH_DEVICE=cpu"
 MIXED = "mixed"  # by operation: torch multiplies in full by default, and convolves in TF32
 REASONS = 3  # of graph breaks: the most frequent ones
 # What torch counts where it compiles a function no further, and runs it eagerly from then on (torch 2.13, 2.6).

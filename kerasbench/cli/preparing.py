@@ -83,8 +83,8 @@ def _diagnose(settings: Settings, as_json: bool, show: Callable[[str], None]) ->
     from kerasbench.plan import parse
     from kerasbench.report.progress import ConsoleProgress, to_stderr
 
-    names = parse.backend_names(settings.backends) or backends.names()
     chosen = interpreters.find(settings.python, [*backends.names(), *runtimes.bare()])
+    names = parse.backend_names(settings.backends) or chosen.usual()
     labelled = [env for env, source in chosen.sources.items() if env.label and source == interpreters.OPTION]
     if labelled:
         raise UsageError(f"doctor checks interpreters without a label: leave out {', '.join(map(str, labelled))}")
@@ -172,7 +172,7 @@ def create(
     wanted = [parse.require_name("runtime", name, runtimes.bare()) for name in parse.words("--runtime", names)]
     if wanted and spec.label:
         raise UsageError("--name is for environments of backends: leave it out with --runtime")
-    wanted = [*parse.backend_names(parse.words("--backend", backends)), *wanted] or known.names()
+    wanted = [*parse.backend_names(parse.words("--backend", backends)), *wanted] or known.built_in()
     venvs.require_possible(wanted, spec)
     for backend in wanted:
         environment = columns.Environment(backend, spec.label)

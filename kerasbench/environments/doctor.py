@@ -8,20 +8,22 @@ from dataclasses import dataclass
 from enum import StrEnum
 from itertools import takewhile
 
+from packaging.requirements import Requirement
+
 from kerasbench import backends, host
 from kerasbench.backends import Target, Version
 from kerasbench.backends.jax import MPS_MACOS
 from kerasbench.backends.tensorflow import METAL_PLUGIN
 from kerasbench.backends.torch import FALLBACK
+from kerasbench.environments import venvs
 from kerasbench.environments.interpreters import Interpreters, runs
-from kerasbench.environments.venvs import KERAS, NEWEST_PYTHON, pip, release
+from kerasbench.environments.venvs import NIGHTLY, pip, release
 from kerasbench.host import Machine, linux, macos, noise, nvidia
 from kerasbench.processes import questions
 from kerasbench.processes.variables import KEEP, held_back, own_names
 from kerasbench.protocol.columns import Device, Environment
 from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, ProbeReport
 
-OLDEST_KERAS = (3, 12)  # what KERAS asks for
 TRIED_KERAS = (3, 16)  # the newest that kerasbench was tested with
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 METAL_NEEDS_TENSORFLOW = ((2, 18), (2, 20))  # tensorflow-metal 1.2.0: from the first on, and below the second
@@ -43,12 +45,12 @@ class BackendFacts:
 
     @property
     def keras(self) -> str | None:
-        return self.packages.get("keras") or self.packages.get("keras-nightly")
+        return self.packages.get("keras") or self.packages.get(NIGHTLY)
 
     @property
     def installed(self) -> bool:
         # TensorFlow comes under several names (tensorflow-cpu, tf-nightly): what was imported is there.
-        return backends.get(self.name).PACKAGE in self.packages or isinstance(self.probe, ProbeReport)
+        return backends.distribution(self.name) in self.packages or isinstance(self.probe, ProbeReport)
 
     @property
     def python(self) -> Version:
@@ -153,7 +155,9 @@ def install(facts: Facts, backend: BackendFacts, *options: str, keras: bool = Tr
     # Rosetta calls it x86_64; what is to be installed is for the machine as it is.
     architecture = "arm64" if here.apple_silicon else here.fingerprint.architecture
     target = Target(here.system, architecture, backend.python, True, nvidia.cuda_of(here.cards), here.macos)
-    wanted = [*(KERAS if keras else ()), *backends.get(backend.name).requirements(target)]
+    wanted = [*(venvs.keras(backend.name) if keras else ()), *backends.get(backend.name).requirements(target)]
+    if NIGHTLY in map(venvs.package, wanted):  # which pip would install beside the Keras that others ask for
+        return create(backend.name)
     return pip(backend.interpreter, *options, *wanted)
 
 
@@ -165,8 +169,8 @@ def interpreter(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
         cause = f"{backend.interpreter} is an x86-64 Python, which Rosetta translates: slow, and without the Apple GPU"
         remedy = "install an arm64 Python 3.12 (python.org, or Homebrew in /opt/homebrew) and recreate the environment"
         yield ERROR, cause, remedy, False
-    elif backend.name in NEWEST_PYTHON and backend.python[:2] > NEWEST_PYTHON[backend.name] and not backend.installed:
-        newest = ".".join(map(str, NEWEST_PYTHON[backend.name]))
+    elif not backend.installed and () < backends.get(backend.name).NEWEST_PYTHON < backend.python[:2]:
+        newest = ".".join(map(str, backends.get(backend.name).NEWEST_PYTHON))
         cause = f"Python {inventory.python} is too new: {backend.name} has wheels for {newest} and older"
         yield ERROR, cause, create(backend.name, "--interpreter", f"python{newest}"), True
     elif not (backend.installed or intel_mac):
@@ -178,16 +182,23 @@ def keras(facts: Facts, backend: BackendFacts) -> Iterator[Finding]:
     if not backend.installed:
         return
     version, python = backend.keras, backend.interpreter
-    if version is None or release(version) < OLDEST_KERAS:
+    needed = Requirement(backends.get(backend.name).KERAS)
+    if version is None or not needed.specifier.contains(version, prereleases=True):
         cause = f"keras {version} is too old" if version else f"keras is not installed beside {backend.name}"
-        yield ERROR, cause, pip(python, *KERAS), True
+        remedy = create(backend.name) if needed.name == NIGHTLY else pip(python, *venvs.keras(backend.name))
+        yield ERROR, cause, remedy, True
     elif release(version)[:2] > TRIED_KERAS:
         tried = ".".join(map(str, TRIED_KERAS))
         cause = f"keras {version} is newer than {tried}, the newest that kerasbench was tested with"
         yield WARNING, cause, f"nothing, unless workloads fail; then {pip(python, f'keras=={tried}.*')}", False
-    versions = (other.keras for other in facts.backends if other.installed)
+    versions = (other.keras for other in facts.backends if other.installed and NIGHTLY not in other.packages)
     newest = max(filter(None, versions), key=release, default="")
-    if version and version != newest:
+    if not version or version == newest or not newest:
+        return
+    if NIGHTLY in backend.packages:
+        cause = f"keras {version} here and {newest} elsewhere: ratios compare these too, and each row says so"
+        yield NOTE, cause, "", False
+    else:
         cause = f"keras {version} here and {newest} elsewhere: ratios would compare these too, not the backends alone"
         yield WARNING, cause, pip(python, f"keras=={newest}"), True
 

@@ -11,9 +11,11 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib import util
 from pathlib import Path
 from typing import Any
 
+from kerasbench import backends
 from kerasbench.errors import UsageError, unknown
 from kerasbench.protocol.columns import AT, Environment
 from kerasbench.text import complain
@@ -40,6 +42,12 @@ class Interpreters:
 
     def source(self, environment: Environment) -> str:
         return self.sources.get(environment, "")
+
+    def usual(self) -> list[str]:
+        """Return the backends that are meant where none is named: one from outside, if it is here or was named."""
+        there = {environment.backend for environment in self.named}
+        there |= {name for name in backends.names() if util.find_spec(backends.get(name).PACKAGE)}
+        return [name for name in backends.names() if name in backends.built_in() or name in there]
 
     def environments(self, backends: Iterable[str]) -> list[Environment]:
         """Return all that these backends are measured in: plain ``torch`` only if it was named, or has no labels."""

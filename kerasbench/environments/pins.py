@@ -21,7 +21,7 @@ def kept(wanted: Sequence[str], target: Target, file: Path = FILE) -> list[str]:
         return []
     pins = [pin for line in file.read_text("utf-8").splitlines() if (pin := _requirement(line))]
     others = set(_contradicted(wanted, [pin for pin in pins if _applies(pin, target)]))
-    if others & {canonicalize_name(backends.get(name).PACKAGE) for name in backends.names()}:
+    if others & {*map(backends.distribution, backends.names())}:
         return []
     return [str(pin) for pin in pins if canonicalize_name(pin.name) not in others]
 

@@ -29,9 +29,8 @@ from kerasbench.protocol.columns import Environment
 from kerasbench.protocol.messages import Inventory
 
 NUMPY = "numpy>=1.26"
-KERAS = ("keras>=3.12", NUMPY)
+KERAS, NIGHTLY = "keras", "keras-nightly"  # distributions of the same files: an environment has one of them
 CPU_BUILD = "+cpu"  # at the end of the version of torch's CPU build for Linux, which has an index of its own
-NEWEST_PYTHON = {"tensorflow": (3, 13)}  # where 2.21 ends; the others have wheels for each new one
 PROJECT = ("pyproject.toml", "setup.py", "setup.cfg")  # one of them makes a folder a checkout that can be installed
 ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9.+-]*://\S+")  # git+https://, https://, file://
 INSIDE = re.compile(r"\s*(===|[=~!<>]=|[<>@,;])\s*")  # blanks around these are inside a requirement
@@ -94,9 +93,10 @@ def create(
 def _compiled(place: Path, backend: str, spec: EnvironmentSpec, made_for: Target, say: Callable[[str], None]) -> str:
     """Return what to install, each package in one version, as a lock file has it."""
     replaced = set(map(package, spec.extra))
+    replaced |= {KERAS, NIGHTLY} if replaced & {KERAS, NIGHTLY} else set()
     usual = [NUMPY, backend]
     if backend not in runtimes.bare():
-        usual = [*KERAS, *backends.get(backend).requirements(made_for)]
+        usual = [*keras(backend), *backends.get(backend).requirements(made_for)]
     wanted = [*(text for text in usual if package(text) not in replaced), *spec.extra]
     # Without --cuda and --cpu: what this machine has. CUDA builds are gigabytes that nothing here would run.
     is_cpu = spec.gpu is False or (spec.gpu is None and made_for.cuda is None)
@@ -119,7 +119,15 @@ def _compiled(place: Path, backend: str, spec: EnvironmentSpec, made_for: Target
             constraints = Path(scratch, "constraints.txt")
             constraints.write_text("\n".join(kept), "utf-8")
         options += ["--constraint", str(constraints)] if constraints else []
+        if NIGHTLY in map(package, wanted):  # packages that need Keras ask for its releases
+            without = Path(scratch, "overrides.txt")
+            without.write_text(f"{KERAS}; sys_platform == 'never'", "utf-8")
+            options += ["--override", str(without)]
         return head + uv("pip", "compile", "-", *options, failure=failure, stdin="\n".join(wanted))
+
+
+def keras(backend: str) -> list[str]:
+    return [backends.get(backend).KERAS, NUMPY]
 
 
 def _index(spec: EnvironmentSpec, cpu: bool) -> list[str]:
@@ -180,7 +188,7 @@ def target(backend: str, spec: EnvironmentSpec) -> Target:
 
 
 def _usable(backend: str, interpreter: str) -> Inventory:
-    newest = NEWEST_PYTHON.get(backend)
+    newest = () if backend in runtimes.bare() else backends.get(backend).NEWEST_PYTHON
     answer = questions.inventory(interpreter) if interpreters.runs(interpreter) else None
     if not isinstance(answer, Inventory):
         why = answer.cause if answer else "there is none"

@@ -15,7 +15,7 @@ from kerasbench.report import svg
 from kerasbench.report.kinds import KINDS
 from kerasbench.report.sections import EMPTY, Cell, Page, Section, Strong, Table, Typed, Words, inlines, number
 from kerasbench.report.svg import asset, escaped
-from kerasbench.report.words import MANUAL, SPELLED, multiple, names, three_digits
+from kerasbench.report.words import MANUAL, multiple, names, spelled, three_digits
 from kerasbench.text import blanked, label
 
 POLICY = (
@@ -75,7 +75,7 @@ def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
     kinds = {row.name: KINDS.get(row.scenario.kind, KINDS["other"]) for row in rows}
     offered = "".join(f'<option value="{escaped(kind)}"></option>' for kind in dict.fromkeys(kinds.values()))
     for backend in sorted({column.backend for _, findings in machines for column in findings.summary.columns}):
-        name = escaped(SPELLED.get(backend, backend))
+        name = escaped(spelled(backend))
         boxes += f'<label><input type="checkbox" name="backend" value="{escaped(backend)}" '
         boxes += f'data-name="{name}" checked> {name}</label>'
     return "\n".join(

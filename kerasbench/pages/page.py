@@ -3,17 +3,16 @@
 import contextlib
 from functools import cache
 
+from kerasbench import backends
 from kerasbench.analysis.findings import Findings
 from kerasbench.modes import registry
 from kerasbench.report import details, next_steps, warnings
 from kerasbench.report.sections import Page, Section, Strong, Typed, Words
 from kerasbench.report.teller import Builder
-from kerasbench.report.words import SPELLED, listed, seconds
+from kerasbench.report.words import listed, seconds, spelled
 from kerasbench.results.merge import MergedRun
 from kerasbench.text import blanked, count, whole_gib
 from kerasbench.text import seconds as moment
-
-PACKAGES = ("keras", "jax", "tensorflow", "torch", "python")  # whose versions stand above the fold
 
 
 @cache
@@ -59,8 +58,9 @@ def head(findings: Findings) -> list[Words]:
         details.versions_of(record),
         f"{record.started[:16].replace('T', ' ')} UTC",
     )
-    of_packages = {package: listed(sorted(versions[package])) for package in PACKAGES if package in versions}
-    named = [f"{SPELLED.get(package, package.capitalize())} {version}" for package, version in of_packages.items()]
+    spelling = {"keras": "Keras", **{name: spelled(name) for name in backends.names()}, "python": "Python"}
+    of_packages = {package: listed(sorted(versions[package])) for package in spelling if package in versions}
+    named = [f"{spelling[package]} {version}" for package, version in of_packages.items()]
     kinds = ", ".join(f"{cores} {kind}" for kind, cores in machine.cores_by_kind.items())
     cpus = count(machine.cores, "logical CPU") + (f" ({kinds})" if kinds else "")
     gpus = [gpu + (f" (driver {machine.driver})" if machine.driver else "") for gpu in machine.gpus] or ["no GPU"]

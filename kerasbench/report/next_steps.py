@@ -5,12 +5,12 @@ import shlex
 from collections.abc import Iterator
 from dataclasses import replace
 
+from kerasbench import backends
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.names import SPELLED
 from kerasbench.plan.live import is_gone
 from kerasbench.report.command import command, rounds_of, scenarios_of
 from kerasbench.report.sections import Inline, Section, Typed, Words
-from kerasbench.report.words import listed
+from kerasbench.report.words import listed, spelled
 from kerasbench.results.merge import MergedRun
 from kerasbench.results.run import DEFAULT, QUICK, RunConfig
 from kerasbench.settings import EXPLAIN, FASTEST, RUN
@@ -23,11 +23,11 @@ def not_compared(findings: Findings) -> Words:
     """Return which backends the run has not compared, and why; empty where it has all, or compares something else."""
     record = findings.record
     measured, wanted = {trial.backend for trial in record.trials}, record.config.backends
-    missing = [name for name in SPELLED if name not in measured]
+    missing = [name for name in backends.built_in() if name not in measured]
     is_comparison = findings.is_ranked or findings.mode == FASTEST
     if not missing or not measured or not is_comparison or isinstance(record, MergedRun) or len(wanted) == 1:
         return ""
-    who = listed([SPELLED[name] for name in missing])
+    who = listed([spelled(name) for name in missing])
     if wanted:
         return f"Not compared: {who} (left out by --backend)."
     return [f"Not compared: {who} (not installed). Type ", Typed("kerasbench doctor"), ": it says how to install it."]

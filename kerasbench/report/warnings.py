@@ -126,6 +126,10 @@ def _caution(kind: WarningKind, concerns: Sequence[CaseWarning], findings: Findi
         cases += [(concern.row, column) for column in concern.columns if concern.row]
         if kind is WarningKind.CONTROL:
             cases += [(concern.row, column) for column in measured[concern.row]]
+    if kind is WarningKind.VERSIONS:  # a mark in each row, where another version than most columns have is compared
+        usual = max(concerns, key=lambda concern: len(concern.columns)).columns
+        others = {column for concern in concerns for column in concern.columns}.difference(usual)
+        cases += [(label, column) for label, columns in measured.items() for column in columns if column in others]
     cases = list(dict.fromkeys(cases))
     shares = [concern.share for concern in concerns if concern.share is not None]
     estimated = f" (an estimated {span(shares, percent).replace(' % to', ' to')})" if shares else ""

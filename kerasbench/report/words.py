@@ -7,10 +7,10 @@ from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, PREDICTS
 from kerasbench.analysis.differences import Difference
 from kerasbench.analysis.estimates import Estimate, Interval, LogEstimate, detectable
 from kerasbench.analysis.metrics import BY_NAME
-from kerasbench.analysis.names import SPELLED as SPELLED  # noqa: PLC0414 - said with words
 from kerasbench.analysis.names import Names as Names  # noqa: PLC0414 - said with words
 from kerasbench.analysis.names import name_of
 from kerasbench.analysis.names import names as names  # noqa: PLC0414 - said with words
+from kerasbench.analysis.names import spelled as spelled  # noqa: PLC0414 - said with words
 from kerasbench.analysis.rows import Row
 from kerasbench.protocol.columns import Axis, CaseKey
 from kerasbench.report.sections import Typed

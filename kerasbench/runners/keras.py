@@ -38,7 +38,6 @@ SHUFFLES = 5
 UNLIMITED = 1 << 62  # steps of a script's own loop
 COPIED_NUMBERS = 1 << 28  # of weights, which a trial keeps a second time: a GiB in float32
 FITTED_STEPS = 16  # of a model that is built again and again: what stays of one hardly depends on its steps
-ITERATORS = {"tensorflow": "get_tf_dataset", "torch": "get_torch_dataloader", "jax": "get_jax_iterator"}  # of Keras
 
 MOMENTUM, VELOCITY = "_momentum", "_velocity"  # how Keras calls first and second moments
 VANISHING = 1e-20  # of a first moment: no gradient has reached it for some 400 steps
@@ -258,7 +257,7 @@ class KerasRunner(Trainer):
         def epochs_of(x: Any) -> Callable[[], Iterable[Any]]:
             if self.feed.feeder is None:
                 adapter = adapter_of(x, batch_size=batch, shuffle=True)
-                return partial(getattr(adapter, ITERATORS[self.keras.config.backend()]))
+                return partial(getattr(adapter, self.backend.ITERATOR))
             for _ in epoch_of(source := self.made_feed((x,))):
                 pass  # the first epoch makes what is made once
             return partial(epoch_of, source)

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from kerasbench import backends, events, files, host, sources, text
+from kerasbench import events, files, host, sources, text
 from kerasbench.environments.interpreters import MADE, OPTION, Interpreters
 from kerasbench.errors import MissingBackend, ResultsError, UnusableScenario, UsageError
 from kerasbench.events import Notice, OnEvent
@@ -109,7 +109,7 @@ def _measure(
 
 
 def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfig:
-    environments = interpreters.environments(config.backends or backends.names())
+    environments = interpreters.environments(config.backends or interpreters.usual())
     if config.environments or not any(environment.label for environment in environments):
         return config
     return replace(config, environments=list(map(str, environments)))
@@ -118,7 +118,7 @@ def with_environments(config: RunConfig, interpreters: Interpreters) -> RunConfi
 def _say_interpreters(config: RunConfig, interpreters: Interpreters, on_event: OnEvent) -> None:
     """Say which interpreters a file has named: it may lie above this folder, and be of long ago."""
     by_file: dict[str, list[str]] = {}
-    for environment in environments_of(config):
+    for environment in environments_of(config, interpreters):
         if (source := interpreters.source(environment)) not in ("", OPTION, MADE):
             by_file.setdefault(source, []).append(f"{environment}={interpreters.of(environment)}")
     for file, named in by_file.items():
@@ -127,12 +127,12 @@ def _say_interpreters(config: RunConfig, interpreters: Interpreters, on_event: O
 
 def _require_present(config: RunConfig, interpreters: Interpreters) -> None:
     catalog.require_known(config.scenarios, config.model_config, config.suite)
-    interpreters.require(environments_of(config))
+    interpreters.require(environments_of(config, interpreters))
 
 
 def require_possible(config: RunConfig, interpreters: Interpreters, planner_of: PlannerOf) -> None:
     """Raise KerasbenchError for what cannot be measured, as far as that shows without a lock and without a backend."""
-    environments = environments_of(config)
+    environments = environments_of(config, interpreters)
     _require_present(config, interpreters)
     devices = config.devices or ([] if _sees_more() else [CPU])
     if not _sees_more() and not any(parse_label(label)[0] == CPU for label in devices):
@@ -168,7 +168,7 @@ def survey(
     config: RunConfig, interpreters: Interpreters, on_event: OnEvent
 ) -> tuple[MachineState, cases.Probes, list[catalog.Selected]]:
     state = observe(BEFORE_RUN_S)  # before the first child: what others do, not what we do
-    environments = environments_of(config)
+    environments = environments_of(config, interpreters)
 
     sees_more = _sees_more()
 
@@ -192,8 +192,8 @@ def survey(
     return state, probes, selected
 
 
-def environments_of(config: RunConfig) -> list[Environment]:
-    return list(map(Environment.parse, config.environments or config.backends or backends.names()))
+def environments_of(config: RunConfig, interpreters: Interpreters) -> list[Environment]:
+    return list(map(Environment.parse, config.environments or config.backends or interpreters.usual()))
 
 
 def with_real_rows(planned: cases.Plan, interpreters: Interpreters, on_event: OnEvent) -> cases.Plan:

@@ -2,11 +2,10 @@
 
 from typing import Any, ClassVar
 
+from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.variants.variant import COMPILE, CaseFacts, Refusal, Variant, Written
-
-SWITCHES = {"jax": "jit", "tensorflow": "XLA", "torch": "torch.compile"}
 
 
 class Jit(Variant[bool]):
@@ -17,8 +16,8 @@ class Jit(Variant[bool]):
     tried, crossed = True, True
 
     def said(self, value: bool, backend: str) -> str:
-        switch = SWITCHES.get(backend, self.name)
-        return switch if value else f"no {switch}"
+        compiler = backends.get(backend).COMPILER
+        return compiler if value else f"no {compiler}"
 
     def refusal(self, value: bool, facts: CaseFacts) -> Refusal:
         return facts.backend.NO_JIT.get(facts.device.platform) if value else None

@@ -111,7 +111,7 @@ def started(kind: type[Trainer], request: TrialRequest, pipe: Pipe) -> Trainer:
     backend = backends.get(request.backend)
     runner = kind(backend, request)
     with pipe.phase("import"):
-        importlib.import_module(backend.PACKAGE)
+        importlib.import_module(backend.MODULE)
     runner.load(pipe.phase)
     if (feeder := variants.feeder(request.options)) is not None:
         with pipe.phase("feeder"):

@@ -113,6 +113,8 @@ def probe(request: requests.ProbeRequest) -> ProbeReport:
         if util.find_spec(package) is None:
             cause = f"{package} is not installed in {sys.prefix}"
             remedy = shlex.join([sys.executable, "-m", "pip", "install", "keras", backend.PACKAGE])
+            if backend.OUTSIDE:  # beside a Keras that pip may not have
+                remedy = f"python -m kerasbench env create --backend {request.backend}"
             raise TrialFailure(Failure(Code.UNAVAILABLE, cause, remedy, FIND))
     try:
         keras_version = metadata.version("keras")
@@ -121,7 +123,7 @@ def probe(request: requests.ProbeRequest) -> ProbeReport:
     versions, python = {"keras": keras_version, "numpy": metadata.version("numpy")}, sys.version.split()[0]
     if not request.imports:
         with suppress(metadata.PackageNotFoundError):  # its distribution may have another name, as tensorflow-cpu
-            versions[backend.PACKAGE] = metadata.version(backend.PACKAGE)
+            versions[request.backend] = metadata.version(backend.MODULE.partition(".")[0])
         return ProbeReport(request.backend, python, versions, [Device(CPU)])
-    importlib.import_module(backend.PACKAGE)
+    importlib.import_module(backend.MODULE)
     return ProbeReport(request.backend, python, versions | backend.versions(), backend.devices())

@@ -18,6 +18,7 @@ from kerasbench.private import LostNameError
 from kerasbench.protocol.columns import Device
 from kerasbench.protocol.measurement import Compiler
 from tests import made
+from tests.backends.mlx import put_mlx
 
 FUNCTIONS = {name for name, value in vars(Backend).items() if inspect.isfunction(value) and not name.startswith("_")}
 CPU, CUDA, MPS, METAL = Device("cpu"), Device("cuda", 1), Device("mps"), Device("metal")
@@ -273,14 +274,16 @@ def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.
     monkeypatch.setitem(sys.modules, "jax", SimpleNamespace(devices=lambda: [card]))
     monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
     monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda, mps=mps))
+    put_mlx(monkeypatch, get_peak_memory=lambda: 13, get_active_memory=lambda: 12)
 
     def counted(device: Device, *names: str) -> list[tuple[int | None, int | None]]:
         modules = list(map(backends.get, names or backends.names()))
         return [(module.device_bytes(device, True), module.device_bytes(device, False)) for module in modules]
 
-    assert counted(CUDA) == [(7, 4), (8, 5), (9, 6)]
+    assert counted(CUDA, "jax", "tensorflow", "torch") == [(7, 4), (8, 5), (9, 6)]
     assert counted(MPS, "torch") == [(11, 10)]
-    assert counted(CPU) == [(None, None)] * 3
+    assert counted(METAL, "mlx") == [(13, 12)]
+    assert counted(CPU) == [(None, None)] * 4
     memory.get_memory_info = card.memory_stats = lambda *_: {}  # a plug-in that does not count
     assert counted(METAL, "jax", "tensorflow") == [(None, None)] * 2
 

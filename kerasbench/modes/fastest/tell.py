@@ -3,7 +3,7 @@
 import dataclasses
 from collections.abc import Iterable, Iterator, Sequence
 
-from kerasbench import variants
+from kerasbench import backends, variants
 from kerasbench.analysis.contrasts import CaseInRow
 from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import BY_NAME, RATE
@@ -25,13 +25,7 @@ VERBS = {"train": "trains", "predict": "predicts a batch", "predict-one": "predi
 MORE = 1.5  # times the memory or the first step of the baseline: from there on it is said
 LONG_MS = 2e3  # a first step that is worth a word
 OF_SHELL = ("export ", "taskset ")  # begin lines for a shell
-# What keeps a script on the CPU beside a GPU: CUDA's variable says nothing to an Apple GPU (docs/set-up-machines.md).
-ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"
-BESIDE_APPLE = {
-    "jax": "export JAX_PLATFORMS=cpu",
-    "tensorflow": 'tf.config.set_visible_devices([], "GPU")',
-    "torch": "export KERAS_TORCH_DEVICE=cpu",
-}
+ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"  # keeps a script on the CPU; it says nothing to an Apple GPU
 
 
 @derived
@@ -157,7 +151,7 @@ def to_write(column: Column, race: Race) -> list[str]:
     if column.device == CPU and any(candidate.device != CPU for candidate in race.candidates):
         platforms = {trial.device.platform for case in race.row.cases.values() for trial, _ in case.trials}
         is_apple = not platforms.isdisjoint(APPLE)
-        lines.append(BESIDE_APPLE.get(column.backend, ON_CPU) if is_apple else ON_CPU)
+        lines.append(backends.get(column.backend).ON_CPU if is_apple else ON_CPU)
     elif index:  # the GPU's number where all are visible
         lines.append(f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}")
     case = race.row.cases.get(column)
