@@ -326,7 +326,10 @@ def divided(data: str) -> str:
     ("edit", "said"),
     [
         (divided, "more than 2 logical CPUs can give; restore the file"),
-        (lambda data: data.replace('"backend":"jax"', '"backend":"<img src=x>"'), "is none of the backends jax, tens"),
+        (
+            lambda data: data.replace('"backend":"jax"', '"backend":"<img src=x>"'),
+            "is none of the backends jax, mlx, tens",
+        ),
     ],
 )
 def test_impossible_times_and_backends_that_there_are_not_are_neither_contributed_nor_taken(

@@ -2,7 +2,7 @@
 
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -71,6 +71,14 @@ def with_keras(version: str | None, package: str = "keras") -> Facts:
     return installed(of(QUIET, "jax"), "jax", {"keras": None, package: version})
 
 
+def with_mlx(keras: Mapping[str, str], *others: str) -> Facts:
+    """MLX beside a Keras, and other backends with the one of the record."""
+    packages = {"mlx": "0.31.2", "keras-mlx": "0.0.1", **keras}
+    probe = ProbeReport("mlx", "3.12.1", {"keras": next(iter(keras.values()), "")}, [Device(CPU), Device("metal")])
+    mlx = BackendFacts("mlx", "/venvs/mlx/bin/python", "", Inventory("3.12.1", "/venvs/mlx", "arm64", packages), probe)
+    return replace(M1, backends=[mlx, *(backend(M1, name) for name in others)])
+
+
 def silent(facts: Facts, name: str, failure: Failure) -> Facts:
     return but(facts, name, inventory=failure, probe=failure)
 
@@ -97,6 +105,17 @@ INSTALLED: list[Case] = [
     (
         installed(installed(installed(M1, "jax", OLD_KERAS), "tensorflow", OLD_KERAS), "torch", OLD_KERAS),
         error("jax, tensorflow, torch", pip(M1, "jax", KERAS), "keras 2.15.0 is too old"),  # one command for all
+    ),
+    # MLX, of which pip would install the latest Keras beside a nightly.
+    (with_mlx({"keras": "3.15.1"}), error("mlx", env("mlx"), "keras 3.15.1 is too old")),
+    (with_mlx({}), error("mlx", env("mlx"), "keras is not installed beside mlx")),
+    (with_mlx({"keras-nightly": "3.16.0.dev202"}),),
+    (with_mlx({"keras": "3.16.0"}),),
+    (with_mlx({"keras-nightly": "3.16.0.dev202"}, "torch"), note("mlx", "", "3.15.1 elsewhere: ratios compare these")),
+    (gone(installed(with_mlx({}), "mlx", {"keras-mlx": None}), "mlx"), note("mlx", env("mlx"), "mlx is not installed")),
+    (
+        fails(with_mlx({"keras-nightly": "3.16.0.dev202"}), "mlx", "died"),
+        error("mlx", env("mlx"), "does not load: died"),
     ),
     # What was imported is no fault, whatever its distribution is called, and however new its Python is.
     (installed(QUIET, "tensorflow", {"tensorflow": None, "tensorflow-cpu": "2.21.0"}),),

@@ -3,10 +3,12 @@ import os
 import pwd
 import sys
 from collections.abc import Callable
+from importlib import util
 from pathlib import Path
 
 import pytest
 
+from kerasbench import backends
 from kerasbench.environments.interpreters import Interpreters, defaults, find
 from kerasbench.errors import UsageError
 from kerasbench.protocol.columns import Environment
@@ -176,6 +178,16 @@ def test_a_backend_has_a_column_for_each_of_its_interpreters(tmp_path: Path) -> 
     assert paths == {"torch": "/torch/python", "torch@old": "/other/python", "torch@new": "/new/python"}
     assert [named.source(Environment(name, "old")) for name in ("torch", "jax")] == ["--python", str(file)]
     assert Interpreters().environments(["jax"]) == [JAX]
+
+
+def test_a_backend_from_outside_is_meant_where_it_is_installed_or_was_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    three = ["jax", "tensorflow", "torch"]
+    assert backends.built_in() == three
+    monkeypatch.setattr(util, "find_spec", lambda name: None)
+    assert Interpreters().usual() == three
+    assert Interpreters({Environment("mlx", "nightly"): "/x/python"}).usual() == ["jax", "mlx", *three[1:]]
+    monkeypatch.setattr(util, "find_spec", lambda name: name == "keras_mlx" or None)
+    assert Interpreters().usual() == ["jax", "mlx", *three[1:]]
 
 
 def test_no_default_of_a_file_that_is_passed_over_which_is_named_once(

@@ -104,6 +104,23 @@ def test_an_environment_has_keras_and_its_backend_and_a_lock_that_says_what_it_i
     assert (tmp_path / "jax.lock").read_text().splitlines() == tool.inputs[2]
 
 
+@pytest.mark.parametrize(
+    ("backend", "extra", "keras", "has_override"),
+    [
+        ("mlx", (), "keras-nightly>=3.16.0.dev0", True),
+        ("mlx", ("keras==3.16.*",), "keras==3.16.*", False),
+        ("jax", (), "keras>=3.12", False),
+        ("jax", ("keras-nightly==3.16.0.dev1",), "keras-nightly==3.16.0.dev1", True),
+    ],
+)
+def test_a_nightly_keras_is_never_installed_beside_a_release_that_some_package_needs(
+    backend: str, extra: tuple[str, ...], keras: str, has_override: bool, tool: Uv, tmp_path: Path
+) -> None:
+    venvs.create(backend, EnvironmentSpec(extra=extra), tmp_path)
+    assert [line for line in tool.inputs[0] if line.startswith("keras") and "mlx" not in line] == [keras]
+    assert ("--override" in tool.commands[0]) == has_override
+
+
 def test_constraints_and_an_index_are_handed_to_uv(tool: Uv, tmp_path: Path) -> None:
     venvs.create("torch", EnvironmentSpec(constraints=Path("c.txt"), index="https://index.example/cpu"), tmp_path)
     index = ("--index", "https://index.example/cpu", "--index-strategy", "unsafe-best-match")

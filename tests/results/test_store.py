@@ -226,7 +226,11 @@ def edited(store: Store, edits: Edits, measured: Measurement | None = None) -> P
         (f"{FIRST}/scenario", "other", "trials of other, which is not one of its scenarios"),
         (f"{FIRST}/ended", "2026-01-02T03:04:05+01:00", "'2026-01-02T03:04:05\\+01:00' is not a time"),
         (f"{FIRST}/options/width", 0.0, "width is out of range"),
-        (f"{FIRST}/backend", "<img src=x>", "'<img src=x>' is none of the backends jax, tensorflow, torch; if a newer"),
+        (
+            f"{FIRST}/backend",
+            "<img src=x>",
+            "'<img src=x>' is none of the backends jax, mlx, tensorflow, torch; if a newer",
+        ),
         ("config/backends", ["mxnet"], "'mxnet' is none of the backends"),
         ("config/environments", ["mxnet@old"], "'mxnet' is none of the backends"),
         ("flops", [FLOPS], "operations is out of range"),
