@@ -30,6 +30,7 @@ from kerasbench.protocol.columns import (
 )
 from kerasbench.protocol.messages import FIND, Code, Failure, ProbeReport
 from kerasbench.protocol.requests import TURNS_FOR_ONE, TrialPlan
+from kerasbench.protocol.stages import TRAIN
 from kerasbench.results.run import MAX_COLUMNS, Effort, OperationCount, RunConfig
 from kerasbench.variants.variant import CaseFacts, Refusal
 
@@ -299,6 +300,9 @@ def unsupported(case: Case, planner: CasePlanner, processors: int) -> Failure | 
     if case.plan.needs_training and case.selected.workload.predicts_only:
         cause = "the model is not trained, so it has no training steps to measure"
         return Failure(Code.UNSUPPORTED, cause, "compile the model, and save it again; or soak: --for predict")
+    if case.selected.workload.loops and TRAIN not in case.plan.stages:
+        cause = "of a script's own loop, steps are measured alone"
+        return Failure(Code.UNSUPPORTED, cause, "save the model before the loop, and measure that file")
     refusal = planner.refusal(case.selected) or refusal_of(case, processors)
     return Failure(Code.UNSUPPORTED, *refusal) if refusal else None
 

@@ -41,6 +41,8 @@ LAST_LINES = 4  # of what a script prints before it leaves
 MAIN = "__main__"
 OF_FRAMEWORKS = ("GradientTape", "backward", "value_and_grad")  # by which a loop trains that is one framework's
 ONE_MODEL = "a script makes its model once, and it cannot be built again"
+OUR_ERRORS = "kerasbench.errors"  # what the parent raises, or who calls it
+SAVES = ("save", "save_weights", "export")  # of a model, which are left out in a loop
 OF_PYTHON = ("capture", "prun", "time", "timeit")
 MAGICS = ("%", "!", "?")  # begin a notebook's lines that are not Python
 
@@ -82,7 +84,8 @@ def enter(file: Path, config: ScriptConfig, seed: int, phase: Phase, then: Calla
 
     seed_all(seed)
     counts = dict.fromkeys(("fit", *LOOPS), 0)
-    loop = _loop_of(file)
+    names = attributes(notebook_code(file) if file.suffix == NOTEBOOK else file.read_bytes(), file)
+    loop = loop_of(names)
     with ExitStack() as stack:
         stack.enter_context(phase("script"))
         inside = stack.enter_context(ExitStack())  # what ends where the script has come to its fit, or to its end
@@ -113,7 +116,7 @@ def enter(file: Path, config: ScriptConfig, seed: int, phase: Phase, then: Calla
             loop.end(_ended(file, loop) if error is None or isinstance(error, SystemExit) else error)
         if error is not None:
             raise _refusal(file, config, error, printed.lines()) from error
-    raise ScriptError(*_without_fit(file, config, counts))
+    raise ScriptError(*_without_fit(file, config, counts, [name for name in OF_FRAMEWORKS if name in names]))
 
 
 def _refusal(file: Path, config: ScriptConfig, error: BaseException, printed: list[str]) -> BaseException:
@@ -124,12 +127,12 @@ def _refusal(file: Path, config: ScriptConfig, error: BaseException, printed: li
         case EOFError():
             cause = f"{file.name}{_place(error, file)} asks for input, and nobody is there to answer"
             return ScriptError(cause, "give it as an argument: kerasbench SCRIPT -- ARGUMENTS")
-        case ScenarioError() | TrialFailure():
-            return error
+        case Exception() if type(error).__module__ == OUR_ERRORS:
+            return ScriptError(f"{file.name}{_place(error, file)} calls kerasbench itself", "leave that call out")
         case ModuleNotFoundError():
             cause = f"{file.name}{_place(error, file)} needs {error.name}, which is not installed in {sys.prefix}"
             return ScriptError(cause, shlex.join([sys.executable, "-m", "pip", "install", str(error.name)]))
-        case Exception():
+        case Exception() if not isinstance(error, ScenarioError | TrialFailure):
             return _raised(file, error)
     return error
 
@@ -194,13 +197,11 @@ def _counting(counts: dict[str, int], name: str, original: Method) -> Method:
     return call
 
 
-def _loop_of(file: Path) -> Loop | None:
+def loop_of(names: set[str]) -> Loop | None:
     """Return the loop by whose calls a script is measured, by its text; None: it may have a ``fit``, or none of them.
 
     A prediction is a step only where no framework trains the model behind Keras' back.
     """
-    code = notebook_code(file) if file.suffix == NOTEBOOK else file.read_bytes().decode(errors="replace")
-    names = attributes(code, file)
     methods = [name for name in LOOPS if name in names and (name == TRAINS or names.isdisjoint(OF_FRAMEWORKS))]
     return Loop(methods[0], queued=not names.isdisjoint(QUEUES)) if methods and "fit" not in names else None
 
@@ -219,6 +220,8 @@ def _hook_loop(
         Enclosure.call = ScriptCall(model, arguments, loop=loop)
         reach()
         setattr(keras.Model, loop.method, call)
+        for name in SAVES:  # it is trained by measuring, and is to replace no good one
+            setattr(keras.Model, name, lambda model, *positional, **named: None)
         in_force = policy()  # which each thread has for itself
 
         def measure() -> None:
@@ -316,10 +319,13 @@ def _tail_of_stderr() -> Iterator[_Tail]:
         yield tail
 
 
-def _refused_exit(file: Path, config: ScriptConfig, error: SystemExit, printed: list[str]) -> ScriptError:
+def _refused_exit(file: Path, config: ScriptConfig, error: SystemExit, printed: list[str]) -> Exception:
     if error.code in (None, 0):
         return ScriptError(f"{file.name}{_place(error, file)} ends before it calls fit()")
-    message = "; ".join(printed) if isinstance(error.code, int) else str(error.code)
+    if not isinstance(error.code, int):  # in words of its own: another backend may suit it
+        cause = f"{file.name}{_place(error, file)} leaves before it calls fit(): {error.code}"
+        return TrialFailure(Failure(Code.UNSUPPORTED, cause, _on_this_backend()))
+    message = "; ".join(printed)
     words = f" with the arguments {' '.join(config.arguments)}" if config.arguments else ""
     cause = f"{file.name}{_place(error, file)} leaves{words} before it calls fit(): {message or f'exit {error.code}'}"
     return ScriptError(cause, "give the script's own arguments behind --: kerasbench train.py -- --epochs 3")
@@ -343,31 +349,31 @@ def times(count: int) -> str:
     return "once" if count == 1 else f"{count:,} times"
 
 
-def _without_fit(file: Path, config: ScriptConfig, counts: dict[str, int]) -> tuple[str, str]:
+def _without_fit(file: Path, config: ScriptConfig, counts: dict[str, int], others: list[str]) -> tuple[str, str]:
+    """``others``: calls in its text by which frameworks train."""
     if counts["fit"]:
         cause = f"{file.name} calls fit() {times(counts['fit'])}: there is no fit() number {config.fit}"
         return cause, f"name one that it reaches: --fit {counts['fit']}"
     save = "Save the model before the loop, model.save('model.keras'), and measure that file"
     calls = [f"{name}() {times(count)}" for name, count in counts.items() if count]
-    if calls:
-        cause = f"{file.name} never calls fit(): it calls {' and '.join(calls)} in a loop of its own"
-    else:
-        cause = (
-            f"{file.name} never calls fit(): a loop that trains by one framework's own calls belongs to that framework"
-        )
-    return cause, save
+    of_keras = f"of Keras it calls {' and '.join(calls)}" if calls else "it makes no call of Keras that trains"
+    by = f"its loop trains by {' and '.join(others)}, which is one framework's own, and " if others else ""
+    return f"{file.name} never calls fit(): {by}{of_keras}", save
 
 
 def _raised(file: Path, error: Exception) -> TrialFailure:
     """Return what stopped a script before its fit as a failure, with the script's own line."""
+    cause = f"{file.name}{_place(error, file)} raises {type(error).__name__}: {one_line(error)}"
+    detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
+    code = Code.OOM if OOM.search(str(error)) or isinstance(error, MemoryError) else Code.UNSUPPORTED
+    return TrialFailure(Failure(code, cause, _on_this_backend(), detail=detail))
+
+
+def _on_this_backend() -> str:
     import keras
 
     backend = keras.config.backend()
-    cause = f"{file.name}{_place(error, file)} raises {type(error).__name__}: {one_line(error)}"
-    remedy = f"it does so before fit(), with {backend} as Keras' backend: see whether a plain run of it does so, too"
-    detail = "".join(traceback.format_exception(error))[-DETAIL_CHARACTERS:]
-    code = Code.OOM if OOM.search(str(error)) or isinstance(error, MemoryError) else Code.UNSUPPORTED
-    return TrialFailure(Failure(code, cause, remedy, detail=detail))
+    return f"it does so before fit(), with {backend} as Keras' backend: see whether a plain run of it does so, too"
 
 
 class _Built:
@@ -390,9 +396,10 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
         feed = looped(call.loop, call.arguments, config.workload)
         text = (
             f"Measured: the loop of {call.loop.method}() in {file.name}, of a {type(call.model).__name__}. A step goes "
-            f"from one call to the next in the same line, with the script's own work between them."
+            f"from one call to the next in the same line, with the script's own work between them. Left out: "
+            f"{', '.join(f'{name}()' for name in SAVES)}."
         )
-        return ResolvedScenario(_scenario(call, feed, script), text, feed=feed)
+        return ResolvedScenario(_scenario(call, feed, script), text + _dtype(call.model), feed=feed)
     feed = feed_of(call.arguments, config.workload)
     number = "" if script.fit == 1 else f" number {script.fit}"
     text = f"Measured: fit(){number} in {file.name}, of a {type(call.model).__name__} fed by {feed.kind}."
@@ -400,7 +407,14 @@ def resolve(file: Path, config: ModelConfig) -> ResolvedScenario:
         text += f" Left out: {', '.join(dict.fromkeys(call.left_out))} (--callbacks keeps them)."
     if feed.workload.steps == 1:
         text += f" It is one step, of {count(len(feed.train), 'sample')}; --fit 2 measures the next fit()."
-    return ResolvedScenario(_scenario(call, feed, script), text, feed=feed)
+    return ResolvedScenario(_scenario(call, feed, script), text + _dtype(call.model), feed=feed)
+
+
+def _dtype(model: Any) -> str:
+    """Say which policy the script has chosen; empty for Keras' usual one."""
+    policies = {layer.dtype_policy.name for layer in model._flatten_layers(include_self=False) if layer.weights}
+    others = sorted(policies - {"float32"})
+    return f" Its dtype policy is {' and '.join(others)}." if others else ""
 
 
 def _scenario(call: ScriptCall, feed: Feed, script: ScriptConfig) -> Scenario:

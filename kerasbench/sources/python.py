@@ -47,7 +47,7 @@ def is_script(file: Path) -> bool:
     return not _makes_scenario(tree, folders, {file.resolve()}) and any(map(_imports_keras, trees))
 
 
-def attributes(code: str, file: Path) -> set[str]:
+def attributes(code: str | bytes, file: Path) -> set[str]:
     """Return the names of attributes and of keyword arguments in a script's code, and in the modules beside it."""
     try:
         trees = [*_trees(ast.parse(code), _folders(file), {file.resolve()})]

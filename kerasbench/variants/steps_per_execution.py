@@ -23,6 +23,8 @@ class StepsPerExecution(Variant[int]):
         return f"{self.name}={value}"
 
     def refusal(self, value: int, facts: CaseFacts) -> Refusal:
+        if facts.workload.loops:
+            return "a script's own loop makes single steps", "leave out --steps-per-execution"
         cause = too_few_executions(facts.workload.steps, value)
         return (cause, "leave out --steps-per-execution for this workload, or lower it") if cause else None
 

@@ -240,6 +240,17 @@ def test_memory_is_kept_where_there_is_glibc(monkeypatch: pytest.MonkeyPatch) ->
         assert (plan_cases.unsupported(keep, registry.planner(RunConfig()), 2) is None) is has_glibc
 
 
+def test_a_script_s_own_loop_has_steps_alone() -> None:
+    loop = made.changed(made.selected(), workload={"loops": True})
+    planned = make(TORCH_ALONE, [loop], devices=["cpu"], effort=Effort(plan=TrialPlan().of_kind("calls")))
+    ((_, failure),) = planned.absent
+    assert failure.cause == "of a script's own loop, steps are measured alone"
+    several = Options(steps_per_execution=8)
+    planned = make(TORCH_ALONE, [loop], devices=["cpu"], options=[Options(), several])
+    assert [case.options for case in planned.cases] == [Options()]
+    assert planned.absent[0][1].cause == "a script's own loop makes single steps"
+
+
 def test_calls_train_nothing_and_are_of_baselines_in_either_mode() -> None:
     entry = dataclasses.replace(made.entry("dense", ("default", "large")), baselines={"torch": "hash"})
     chosen = [Selected(entry, workload) for workload in entry.description.workloads]

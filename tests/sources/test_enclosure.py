@@ -16,7 +16,8 @@ import pytest
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import ModelConfig, ScriptConfig
 from kerasbench.sources import enclosure as script
-from kerasbench.sources.enclosure import ScriptError, _loop_of, _without_fit, notebook_code
+from kerasbench.sources.enclosure import ScriptError, _without_fit, loop_of, notebook_code
+from kerasbench.sources.python import attributes
 
 BEGINNING = "import keras, sys\nimport numpy as np\nx, y = np.zeros((64, 3)), np.zeros(64)\nmodel = keras.Model()\n"
 
@@ -40,6 +41,15 @@ class Model:
     def predict_on_batch(self, x: Any) -> None: ...
 
     def predict(self, x: Any) -> None: ...
+
+    def save(self, file: str) -> None:
+        raise AssertionError("it would replace a good model")
+
+    save_weights = export = save
+
+    def _flatten_layers(self, include_self: bool = True) -> list[Any]:
+        policy = SimpleNamespace(name="mixed_float16" if include_self else "float32")
+        return [SimpleNamespace(dtype_policy=policy, weights=[0])]
 
 
 @pytest.fixture(autouse=True)
@@ -133,11 +143,13 @@ def test_a_process_that_a_script_has_forked_trains_as_it_likes(tmp_path: Path, m
             "print('usage: train.py DATA', file=sys.stderr)\nsys.exit(2)",
             "leaves before it calls fit(): usage: train.py",
         ),
-        ("sys.exit('no data')", "train.py, line 5, leaves before it calls fit(): no data"),
         ("sys.exit()", "ends before it calls fit()"),
         ("input()", "line 5, asks for input"),
         ("import no_such_package", "line 5, needs no_such_package, which is not installed"),
-        ("for _ in range(3): model.train_on_batch(x, y)\nmodel.fit", "train_on_batch() 3 times in a loop of its own"),
+        (
+            "for _ in range(3): model.train_on_batch(x, y)\nmodel.fit",
+            "never calls fit(): of Keras it calls train_on_batch() 3 times",
+        ),
     ],
 )
 def test_what_keeps_a_script_from_its_fit_is_said(
@@ -155,6 +167,20 @@ def test_an_error_before_fit_has_the_line_of_the_script(tmp_path: Path) -> None:
     failure = refused.value.failure
     assert (failure.code, failure.cause) == (Code.UNSUPPORTED, "train.py, line 6, raises RuntimeError: only on torch")
     assert "with jax as Keras' backend" in failure.remedy and "RuntimeError" in failure.detail
+
+
+def test_a_script_that_leaves_in_words_of_its_own_may_suit_another_backend(tmp_path: Path) -> None:
+    with pytest.raises(TrialFailure) as refused:
+        enter(tmp_path, "sys.exit('it needs torch')")
+    failure = refused.value.failure
+    assert failure.cause == "train.py, line 5, leaves before it calls fit(): it needs torch"
+    assert (failure.code, "with jax as Keras' backend" in failure.remedy) == (Code.UNSUPPORTED, True)
+
+
+def test_a_script_that_calls_kerasbench_is_told_to_leave_that_out(tmp_path: Path) -> None:
+    text = "from kerasbench.errors import UsageError\nraise UsageError('it is being measured')"
+    with pytest.raises(ScriptError, match="line 6, calls kerasbench itself"):
+        enter(tmp_path, text)
 
 
 def test_a_notebook_comes_to_its_fit(tmp_path: Path) -> None:
@@ -184,14 +210,20 @@ def test_a_notebook_is_the_code_of_its_cells_without_magics(tmp_path: Path) -> N
     ("counts", "number", "cause", "remedy"),
     [
         ({"fit": 2}, 3, "calls fit() 2 times: there is no fit() number 3", "--fit 2"),
-        ({"fit": 0, "train_on_batch": 1_200}, 1, "it calls train_on_batch() 1,200 times in a loop of its own", "save"),
-        ({"fit": 0, "predict": 0}, 1, "a loop that trains by one framework's own calls", "model.save('model.keras')"),
+        ({"fit": 0, "train_on_batch": 1_200}, 1, "of Keras it calls train_on_batch() 1,200 times", "Save"),
+        (
+            {"fit": 0, "predict": 0},
+            1,
+            "its loop trains by backward, which is one framework's own, and it makes no",
+            "save",
+        ),
     ],
 )
 def test_a_script_without_its_fit_is_refused_by_what_it_did(
     counts: dict[str, int], number: int, cause: str, remedy: str
 ) -> None:
-    said, what_to_do = _without_fit(Path("train.py"), ScriptConfig(fit=number), counts)
+    others = ["backward"] if "predict" in counts else []
+    said, what_to_do = _without_fit(Path("train.py"), ScriptConfig(fit=number), counts, others)
     assert cause in said and remedy in what_to_do
 
 
@@ -229,7 +261,7 @@ def begin_loop(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, config:
 def test_a_script_without_fit_is_measured_in_its_loop(
     tmp_path: Path, keras: SimpleNamespace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    text = "for i in range(3):\n    model.train_on_batch(x[:8], y[:8])\n    model.predict(x)\nraise SystemExit(0)"
+    text = "for i in range(3):\n    model.train_on_batch(x[:8], y[:8])\n    model.save('a.keras')\nraise SystemExit(0)"
     call = begin_loop(tmp_path, text, monkeypatch)
     assert call.loop.method == "train_on_batch" and call.arguments["x"].shape == (8, 3)
     assert "mixed" in keras.seeds  # the policy in force, which the thread that measures has not by itself
@@ -261,7 +293,16 @@ def test_options_of_fit_mean_nothing_to_a_loop(tmp_path: Path, monkeypatch: pyte
 )
 def test_the_text_says_by_which_calls_a_loop_is_measured(text: str, method: str | None, tmp_path: Path) -> None:
     (tmp_path / "helper.py").write_text("def play(model): return model.predict(1, workers=2)")
-    (file := tmp_path / "train.py").write_text(text)
-    loop = _loop_of(file)
+    file = tmp_path / "train.py"
+    loop = loop_of(attributes(text, file))
     assert (loop and loop.method) == method
     assert loop is None or (loop.queue > 0) == ("helper" in text)
+
+
+@pytest.mark.parametrize(
+    ("policies", "said"),
+    [(["float32"], ""), (["mixed_float16", "float32"], " Its dtype policy is mixed_float16."), ([], "")],
+)
+def test_a_policy_that_a_script_has_set_is_said(policies: list[str], said: str) -> None:
+    layers = [SimpleNamespace(dtype_policy=SimpleNamespace(name=name), weights=[0]) for name in policies]
+    assert script._dtype(SimpleNamespace(_flatten_layers=lambda include_self: layers)) == said

@@ -62,6 +62,9 @@ class ExplainPlanner(Planner[ExplainConfig]):
         if selected.workload.predicts_only:
             cause = f"{selected.label} is not trained, so it has no training step to explain"
             return cause, "compile the model, and save it again"
+        if selected.workload.loops:
+            cause = f"{selected.label} is a script's own loop, whose steps cannot be taken apart"
+            return cause, "explain a script that calls fit(); or save the model before the loop, and explain that file"
         if not counts_epochs(steps):
             return None
         cause = f"too short to explain: an epoch has {steps} of the {MIN_STEPS_FOR_SLICES} steps that are needed"

@@ -73,6 +73,8 @@ def _section(race: Race, heading: str) -> Section:
     is_default = race.leader == race.baseline and race.is_against_default
     code = [blanked(line) for line in to_write(race.leader, race)] if race.is_over and not is_default else []
     intro = [place_of(code)] if code else []
+    if race.row.scenario.script and any("KERAS_BACKEND" in line for line in code):
+        intro.append("If the script sets KERAS_BACKEND itself, change it there: that goes before the shell.")
     chart = _chart(race, sentence(race).rstrip("."))
     return Section(heading, intro, code, chart, Table(["candidate", takes], rows), notes)
 

@@ -58,6 +58,8 @@ def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot
     assert remedy == "`kerasbench run --scenario dense.py/short` measures its epochs"
     cause, _ = made.known(PLANNER.refusal(made.changed(LONG, workload={"predicts_only": True})))
     assert cause == "dense is not trained, so it has no training step to explain"
+    cause, _ = made.known(PLANNER.refusal(made.changed(LONG, workload={"loops": True})))
+    assert cause == "dense is a script's own loop, whose steps cannot be taken apart"
     with pytest.raises(UsageError, match=r"fewer: dense/a \(1\), dense/b \(2\); `kerasbench run --scenario dense"):
         planned(of_steps(1, "a"), of_steps(2, "b"))
 

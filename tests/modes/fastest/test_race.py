@@ -108,6 +108,10 @@ def test_lines_to_paste_have_a_place_and_what_is_undecided_has_none_but_says_wha
     assert section.code and list(section.intro) == [
         "Paste this into your script (export: into the shell that starts it):"
     ]
+    (scenario,) = decided.scenarios
+    script = dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, script=True))
+    _, more = section_of(dataclasses.replace(decided, scenarios=[script])).intro
+    assert plain(more).startswith("If the script sets KERAS_BACKEND itself, change it there")
     section, findings = section_of(undecided), Findings.of(undecided)
     assert (list(section.code), list(section.intro)) == ([], [])
     title = tell.FastestReport().title(findings)
