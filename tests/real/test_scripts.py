@@ -13,6 +13,7 @@ from kerasbench.protocol.messages import Failure
 from kerasbench.protocol.requests import ModelConfig, ScriptConfig
 from kerasbench.results.run import Run
 from kerasbench.results.store import load
+from tests.real.trials import SHORTEST, fitted, run
 from tests.repository import ROOT
 
 pytestmark = pytest.mark.real
@@ -58,10 +59,18 @@ own = Own()
 own.compile("adam")
 own.fit(x, y)
 """
+LOOP = """
+model = compiled()
+while True:
+    chosen = rng.integers(0, 640, 32)
+    model.train_on_batch(x[chosen], y[chosen])
+    model.predict(x[:1], verbose=0)
+    model.save("after.keras")
+"""
 REFUSED = {
     "loop": (
-        "m = compiled()\nfor i in range(3): m.train_on_batch(x, y)",
-        "it calls train_on_batch() 3 times in a loop",
+        "m = compiled()\nm.predict(x)\nlambda loss: loss.backward()",
+        "trains by backward, which is one framework's own, and of Keras it calls predict() once",
     ),
     "nothing": ("m = compiled()", "never calls fit()"),
     "asks": ("n = input('epochs? ')\ncompiled().fit(x, y, epochs=int(n))", "line 12, asks for input"),
@@ -80,28 +89,44 @@ def measure(folder: Path, name: str, text: str, *words: str) -> tuple[subprocess
 
 
 def test_a_script_is_measured_inside_its_fit_and_writes_nothing(tmp_path: Path) -> None:
-    ended, (run,) = measure(tmp_path, "train.py", ARRAYS, "--backend", "jax,torch")
+    ended, (record,) = measure(tmp_path, "train.py", ARRAYS, "--backend", "jax,torch")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert sorted(file.name for file in tmp_path.iterdir()) == ["results", "train.py"]
     assert "as a script prints" not in ended.stdout
-    assert "Left out: CSVLogger" in run.scenarios[0].description.text
-    (workload,) = run.scenarios[0].description.workloads
+    assert "Left out: CSVLogger" in record.scenarios[0].description.text
+    (workload,) = record.scenarios[0].description.workloads
     assert (workload.train, workload.batch, workload.validation) == (576, 32, 64)
-    first = {trial.backend: trial.measurement for trial in reversed(run.trials)}
+    first = {trial.backend: trial.measurement for trial in reversed(record.trials)}
     parities = [measurement.parity for measurement in first.values() if measurement and measurement.parity]
     # The dropout was silenced, on a model that is there once.
     assert [parity.silenced for parity in parities] == [["dropout"], ["dropout"]]
     assert parities[0].losses == pytest.approx(parities[1].losses, rel=1e-3)
 
 
+@pytest.mark.parametrize("backend", ["jax", pytest.param("torch", marks=pytest.mark.weekly)])
+def test_a_loop_of_a_script_s_own_is_measured_step_by_step(
+    backend: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "loop.py").write_text(BEGINNING + LOOP, "utf-8")
+    plan = fitted(SHORTEST, loops=True, streams=True)
+    outcome = run(tmp_path / "loop.py", backend, model_config=ModelConfig(script=ScriptConfig()), plan=plan)
+    assert outcome.failure is None and outcome.measurement is not None
+    measured = outcome.measurement
+    assert list(measured.samples) == ["train"] and measured.training is not None and measured.training.streamed
+    assert measured.batch.x == "float32[32, 8]" and measured.batch.digest
+    assert measured.parity is not None and len(measured.parity.losses) > 1
+    assert [file.name for file in tmp_path.iterdir()] == ["loop.py"]
+
+
 @pytest.mark.weekly  # half a minute
 def test_a_backend_that_computes_something_else_is_found_on_a_stream(tmp_path: Path) -> None:
-    ended, (run,) = measure(tmp_path, "stream.py", STREAM, "--backend", "jax,tensorflow", "--", "jax")
+    ended, (record,) = measure(tmp_path, "stream.py", STREAM, "--backend", "jax,tensorflow", "--", "jax")
     assert ended.returncode == 1 and "parity" in ended.stdout
-    (workload,) = run.scenarios[0].description.workloads
+    (workload,) = record.scenarios[0].description.workloads
     assert (workload.name, workload.streams, workload.steps) == ("jax", True, 20)
     assert "stream.py --backend jax,tensorflow --device cpu --quick -- jax" in ended.stdout
-    digests = {trial.measurement.batch.digest for trial in run.trials if trial.measurement}
+    digests = {trial.measurement.batch.digest for trial in record.trials if trial.measurement}
     assert len(digests) == 1 and "" not in digests
 
 
