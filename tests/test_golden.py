@@ -142,7 +142,9 @@ def of_search(name: str, shell: Shell) -> Printed:
 
         def measured(index: int, case: object) -> Probe:
             probe = measure(index, case)
-            return dataclasses.replace(probe, contrast=dataclasses.replace(made.known(probe.contrast), again=control))
+            return dataclasses.replace(
+                probe, contrast=dataclasses.replace(made.known(probe.contrast), control_ratio=control)
+            )
 
         return bisect(6, measured)
 

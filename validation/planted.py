@@ -76,7 +76,7 @@ def compared(what: str, base: Path, head: Path, scenario: str, backend: str, opt
     if len(steps) != 1:
         raise SystemExit(f"{what}, {backend}: {len(steps)} training steps instead of one:\n{found}")
     one = steps[0]
-    control = "none" if one.again is None else with_range(one.again)
+    control = "none" if one.control_ratio is None else with_range(one.control_ratio)
     print(
         f"{what}, {backend}: head / base {with_range(one.ratio)}, {one.verdict}; base / base {control}; "
         f"{one.ratio.trials} rounds",

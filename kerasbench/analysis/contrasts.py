@@ -37,13 +37,13 @@ class Contrast:
     under: CaseInRow
     metric: str
     ratio: LogEstimate
-    again: LogEstimate | None = None  # what is the same, measured twice: it should be 1
+    control_ratio: LogEstimate | None = None  # what is the same, measured twice: it should be 1
     verdict: Verdict | None = None  # of ``over``: slower where it takes more; None: not judged
     why: str = ""  # it cannot be judged
 
     @property
     def withheld(self) -> bool:
-        return is_off(self.again)
+        return is_off(self.control_ratio)
 
     @property
     def is_decided(self) -> bool:
@@ -54,13 +54,13 @@ class Contrast:
         return self.metric == self.over.row.headline
 
 
-def between(row: Row, over: Column, under: Column, metric: str, again: LogEstimate | None = None) -> Contrast | None:
+def between(row: Row, over: Column, under: Column, metric: str, control: LogEstimate | None = None) -> Contrast | None:
     """Compare two columns of a row, without a verdict; None where nothing can be divided."""
     ratio = row.ratios.estimate(over, under, metric)
     if ratio is None:
         return None
     cost = ratio.inverse if BY_NAME[metric].unit == RATE else ratio
-    return Contrast(CaseInRow(row, over), CaseInRow(row, under), metric, cost, again)
+    return Contrast(CaseInRow(row, over), CaseInRow(row, under), metric, cost, control)
 
 
 def judge(contrasts: Mapping[Key, Contrast | None], effect: float, by_run: bool = True) -> dict[Key, Contrast]:
@@ -76,11 +76,11 @@ def judge(contrasts: Mapping[Key, Contrast | None], effect: float, by_run: bool 
     }
 
 
-def is_off(again: LogEstimate | None) -> bool:
+def is_off(ratio: LogEstimate | None) -> bool:
     """Tell whether what is the same was measured as different, so that nothing else can be believed."""
-    if again is None or again.low is None or again.high is None:
+    if ratio is None or ratio.low is None or ratio.high is None:
         return False
-    return again.low > 1 + CONTROL_BOUND or again.high < 1 / (1 + CONTROL_BOUND)
+    return ratio.low > 1 + CONTROL_BOUND or ratio.high < 1 / (1 + CONTROL_BOUND)
 
 
 def by_session(contrast: Contrast) -> dict[int, LogEstimate]:
@@ -111,14 +111,14 @@ def control(row: Row) -> Contrast | None:
     return next(filter(None, repeated), None)
 
 
-def again_of(row: Row) -> LogEstimate | None:
+def control_ratio_of(row: Row) -> LogEstimate | None:
     repeated = control(row)
     return repeated.ratio if repeated else None
 
 
 def believed(row: Row) -> bool:
     """Tell whether a row's verdicts count: where its control is off they do not."""
-    return not is_off(again_of(row))
+    return not is_off(control_ratio_of(row))
 
 
 def varied(option: str, row: Row) -> Iterator[tuple[Column, Column]]:

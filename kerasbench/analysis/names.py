@@ -26,7 +26,7 @@ def names(columns: Iterable[Column]) -> dict[Column, str]:
             kind, _, index = column.device.partition(":")
             kind = DEVICES.get(kind, kind)
             name += f" on {kind} {index}" if index else f" on the {kind}"
-        choices = [variant.said(value, column.backend) for variant, value in variants.chosen(column.options)]
+        choices = [variant.describe(value, column.backend) for variant, value in variants.chosen(column.options)]
         choices += ["measured again"] if column.options.control else []
         by_column[column] = f"{name} ({', '.join(choices)})" if choices else name
     return by_column

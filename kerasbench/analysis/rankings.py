@@ -10,10 +10,10 @@ from kerasbench.analysis.cases import FIRST_STEP, HEADLINE
 from kerasbench.analysis.contrasts import (
     CaseInRow,
     Contrast,
-    again_of,
     believed,
     between,
     control,
+    control_ratio_of,
     is_off,
     judge,
     varied,
@@ -88,7 +88,7 @@ def _over_fastest(row: Row) -> tuple[Column | None, list[Contrast]]:
         if ratio := row.ratios.estimate(a, b, row.headline):
             ratios[a, b], ratios[b, a] = ratio, ratio.inverse
     fastest = leading(in_order, ratios)
-    under, again = CaseInRow(row, fastest), again_of(row)
+    under, again = CaseInRow(row, fastest), control_ratio_of(row)
     over = {column: ratios.get((column, fastest)) for column in values}
     return fastest, [
         Contrast(CaseInRow(row, column), under, row.headline, ratio, again) for column, ratio in over.items() if ratio
@@ -121,7 +121,7 @@ def beside(variant: Variant[Any], rows: Sequence[Row], effect: float) -> list[Co
         return []
     contrasts = {
         (row.key(column), metric): between(
-            row, *((without, column) if stands.inverse else (column, without)), metric, again_of(row)
+            row, *((without, column) if stands.inverse else (column, without)), metric, control_ratio_of(row)
         )
         for row in rows
         for column, without in varied(variant.name, row)
@@ -132,7 +132,7 @@ def beside(variant: Variant[Any], rows: Sequence[Row], effect: float) -> list[Co
 
 def speed_ups(rows: Sequence[Row], effect: float) -> list[Contrast]:
     contrasts = {
-        row.key(gpu): between(row, gpu, cpu, row.headline, again_of(row))
+        row.key(gpu): between(row, gpu, cpu, row.headline, control_ratio_of(row))
         for row in rows
         for cpu, gpu in permutations(_measured(row, row.headline), 2)
         if cpu.device == CPU and gpu.device != CPU and cpu == replace(gpu, device=CPU)

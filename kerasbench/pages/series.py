@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from kerasbench import variants
-from kerasbench.analysis.contrasts import Contrast, again_of, between
+from kerasbench.analysis.contrasts import Contrast, between, control_ratio_of
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary, summarize
@@ -61,7 +61,7 @@ def _followed(summary: Summary, counts: Mapping[str, Counter[Column]]) -> Iterat
         most, measured = counts[row.label], _measured(row)
         reference = min(most, key=lambda column: (-most[column], column.label), default=None)
         if reference in measured:
-            again = again_of(row)
+            again = control_ratio_of(row)
             pairs = (between(row, column, reference, row.headline, again) for column in measured if column != reference)
             yield from filter(None, pairs)
 

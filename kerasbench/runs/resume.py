@@ -56,7 +56,7 @@ def find(folder: Path, here: Machine, longer: bool = False, say: Callable[[str],
 def require_named_again(file: Path, config: RunConfig, named: ResumeConfig) -> None:
     """Raise UsageError: a result file may be anybody's, also one that this machine seems to have begun."""
     differ = executed(config.scenarios, config.model_config) != executed(named.scenarios, named.model_config)
-    if differ or not set(variants.again(config.options)) <= set(variants.again(named.options)):
+    if differ or not set(variants.words_to_repeat(config.options)) <= set(variants.words_to_repeat(named.options)):
         words = to_name_again(config.scenarios, config.model_config, config.options)
         advice = f"--resume {words}" if words else "this run had none; leave out the files and --trust"
         raise UsageError(
@@ -71,7 +71,7 @@ def to_name_again(scenarios: Sequence[str], config: ModelConfig, options: Sequen
         words.append(f"--custom {shlex.quote(config.custom)}")
     if config.trust:
         words.append("--trust")
-    parts = [(flag, part) for flag, value in variants.again(options) for part in value.split(",")]
+    parts = [(flag, part) for flag, value in variants.words_to_repeat(options) for part in value.split(",")]
     words += dict.fromkeys(f"{flag} {shlex.quote(part)}" for flag, part in parts)
     return " ".join([*words, *map(shlex.quote, config.script_words)])
 

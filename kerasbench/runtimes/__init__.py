@@ -40,7 +40,7 @@ class Runtime(Predictor):
     """
 
     name: ClassVar[str]
-    said: ClassVar[str]  # what sentences call it
+    title: ClassVar[str]  # what sentences call it
     package: ClassVar[str]  # that the measuring child imports
     # The backends that export it, each with the packages that this takes besides.
     exporters: ClassVar[Mapping[str, tuple[str, ...]]]

@@ -11,7 +11,7 @@ PROGRAM, WEIGHTS = "program.bin", "weights.npz"
 
 
 class JaxExport(Runtime):
-    name, said, package = "jax_export", "jax.export", "jax"
+    name, title, package = "jax_export", "jax.export", "jax"
     exporters: ClassVar = {"jax": ()}
     lines = (
         "import jax, jax.export",

@@ -12,7 +12,7 @@ FLUSHES = "session.set_denormal_as_zero"
 
 
 class OnnxRuntime(Bare):
-    name, said, package, file = "onnxruntime", "ONNX Runtime", "onnxruntime", "model.onnx"
+    name, title, package, file = "onnxruntime", "ONNX Runtime", "onnxruntime", "model.onnx"
     exporters: ClassVar = {"tensorflow": ("tf2onnx", "onnx"), "torch": ("onnxscript", "onnx")}
     lines = (
         written_by_keras("exported.onnx", "onnx"),

@@ -14,7 +14,7 @@ FLUSHES = "CPU_DENORMALS_OPTIMIZATION"
 
 
 class OpenVino(Bare):
-    name, said, package, file = "openvino", "OpenVINO", "openvino", "model.xml"
+    name, title, package, file = "openvino", "OpenVINO", "openvino", "model.xml"
     exporters: ClassVar = {"tensorflow": ("openvino",), "torch": ("openvino",)}
     lines = (
         written_by_keras("exported.xml", "openvino"),

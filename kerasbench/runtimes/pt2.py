@@ -8,7 +8,7 @@ from kerasbench.runtimes import Runtime, export_by_keras, written_by_keras
 
 
 class Pt2(Runtime):
-    name, said, package, file = "pt2", "torch.export", "torch", "model.pt2"
+    name, title, package, file = "pt2", "torch.export", "torch", "model.pt2"
     exporters: ClassVar = {"torch": ()}
     lines = (
         written_by_keras("exported.pt2", "torch"),

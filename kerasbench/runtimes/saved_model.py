@@ -8,7 +8,7 @@ from kerasbench.runtimes import Runtime, export_by_keras, written_by_keras
 
 
 class SavedModel(Runtime):
-    name, said, package = "saved_model", "SavedModel", "tensorflow"
+    name, title, package = "saved_model", "SavedModel", "tensorflow"
     exporters: ClassVar = {"tensorflow": ()}
     lines = (
         written_by_keras("exported", "tf_saved_model"),

@@ -130,7 +130,7 @@ def _is_default(name: str, value: Value | None) -> bool:
     return BY_NAME[name].words.get(str(value), value) is None
 
 
-def again(several: Sequence[Options]) -> list[tuple[str, str]]:
+def words_to_repeat(several: Sequence[Options]) -> list[tuple[str, str]]:
     """Return the flags and values that a run which goes on has to be told again."""
-    pairs = (pair for options in several for pair in chosen(options))
-    return list(dict.fromkeys((f"--{variant.flag}", variant.word(value)) for variant, value in pairs if variant.again))
+    pairs = (pair for options in several for pair in chosen(options) if pair[0].repeat_on_resume)
+    return list(dict.fromkeys((f"--{variant.flag}", variant.word(value)) for variant, value in pairs))

@@ -11,7 +11,7 @@ class BatchSize(Variant[int]):
     tried, trains, batches = False, True, True
     changes = "A larger batch changes how the model learns: compare accuracy after as many epochs first."
 
-    def said(self, value: int, backend: str) -> str:
+    def describe(self, value: int, backend: str) -> str:
         return f"batch {value:,}"
 
     def candidates(self, facts: CaseFacts) -> list[int]:

@@ -13,7 +13,7 @@ ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\x21-\x7e]*")
 class Env(Variant[str]):
     name = "env"
     metavar = "NAME=VALUE"
-    again = True
+    repeat_on_resume = True
     help = "Environment variable of the trials; of several values each is a configuration: NAME=a,b."
 
     def parse(self, words: Sequence[str]) -> list[str | None]:

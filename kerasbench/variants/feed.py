@@ -26,7 +26,7 @@ class Feed(Variant[str]):
     tried, crossed, last, trains = True, True, True, True
     changes = "With batches that are made once, the same samples stay in a batch in all epochs."
 
-    def said(self, value: str, backend: str) -> str:
+    def describe(self, value: str, backend: str) -> str:
         return value
 
     def refusal(self, value: str, facts: CaseFacts) -> Refusal:

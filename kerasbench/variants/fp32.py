@@ -16,7 +16,7 @@ class Fp32(Variant[str]):
     help = "Precision of float32 matrix multiplications on a GPU: ieee (default), tf32 or framework-default."
     words: ClassVar = {IEEE: None, TF32: TF32, AS_THE_FRAMEWORK: AS_THE_FRAMEWORK}
 
-    def said(self, value: str, backend: str) -> str:
+    def describe(self, value: str, backend: str) -> str:
         return f"fp32 {value}"
 
     def refusal(self, value: str, facts: CaseFacts) -> Refusal:

@@ -15,7 +15,7 @@ class Jit(Variant[bool]):
     words: ClassVar = {"default": None, "on": True, "off": False}
     tried, crossed = True, True
 
-    def said(self, value: bool, backend: str) -> str:
+    def describe(self, value: bool, backend: str) -> str:
         compiler = backends.get(backend).COMPILER
         return compiler if value else f"no {compiler}"
 

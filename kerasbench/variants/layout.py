@@ -25,7 +25,7 @@ class Layout(Variant[str]):
         "Input(...), and axis=1 in normalisation and Concatenate. The results change by rounding."
     )
 
-    def said(self, value: str, backend: str) -> str:
+    def describe(self, value: str, backend: str) -> str:
         return "channels first"
 
     def candidates(self, facts: CaseFacts) -> list[str]:

@@ -20,7 +20,7 @@ class Malloc(Variant[str]):
     words: ClassVar = {"default": None, KEEP: KEEP}
     tried, repeats, keeps_memory = True, True, True
 
-    def said(self, value: str, backend: str) -> str:
+    def describe(self, value: str, backend: str) -> str:
         return "freed memory kept"
 
     def refusal(self, value: str, facts: CaseFacts) -> Refusal:

@@ -22,7 +22,7 @@ class Native(Variant[bool]):
         inverse=True,
     )
 
-    def said(self, value: bool, backend: str) -> str:
+    def describe(self, value: bool, backend: str) -> str:
         return "without Keras"
 
     def runner(self, value: bool) -> type[Predictor]:

@@ -23,8 +23,8 @@ class Exports(Variant[str]):
     changes = "An exported model takes one size of batch, and only predicts."
     files = tuple(f"runtimes/{name}.py" for name in ("__init__", *runtimes.names()))
 
-    def said(self, value: str, backend: str) -> str:
-        return runtimes.get(value).said
+    def describe(self, value: str, backend: str) -> str:
+        return runtimes.get(value).title
 
     def backends_of(self, value: str) -> Collection[str]:
         return runtimes.get(value).exporters

@@ -19,7 +19,7 @@ class StepsPerExecution(Variant[int]):
         "What the model learns stays the same."
     )
 
-    def said(self, value: int, backend: str) -> str:
+    def describe(self, value: int, backend: str) -> str:
         return f"{self.name}={value}"
 
     def refusal(self, value: int, facts: CaseFacts) -> Refusal:

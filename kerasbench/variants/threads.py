@@ -19,7 +19,7 @@ class Threads(Variant[int]):
     metavar, help = "N", "Logical CPUs that a trial may use. Default: all."
     tried, pins = True, True
 
-    def said(self, value: int, backend: str) -> str:
+    def describe(self, value: int, backend: str) -> str:
         return count(value, "thread")
 
     def refusal(self, value: int, facts: CaseFacts) -> Refusal:

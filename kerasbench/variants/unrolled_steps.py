@@ -22,7 +22,7 @@ class UnrolledSteps(Variant[int]):
     metavar, help = "N", "How many steps of one execution TensorFlow unrolls. Default: 1, which is a loop."
     tried, crossed, trains = True, True, True
 
-    def said(self, value: int, backend: str) -> str:
+    def describe(self, value: int, backend: str) -> str:
         return f"{value} unrolled"
 
     def refusal(self, value: int, facts: CaseFacts) -> Refusal:

@@ -76,7 +76,7 @@ class Variant(Generic[V]):
     keeps_memory: ClassVar[bool] = False  # freed memory stays with the process
     batches: ClassVar[bool] = False  # its value is the size of a batch
     pins: ClassVar[bool] = False  # its value is the number of processors that the child may use
-    again: ClassVar[bool] = False  # it may run code, so a run that goes on has to be told it again
+    repeat_on_resume: ClassVar[bool] = False  # it may run code, so a run that goes on has to be told it again
     beside: ClassVar[VariantTable | None] = None
     files: ClassVar[tuple[str, ...]] = ()  # what its column is measured with besides; {backend} stands for its name
 
@@ -126,7 +126,7 @@ class Variant(Generic[V]):
             return "on"
         return next((word for word, meant in self.words.items() if meant == value), str(value))
 
-    def said(self, value: V, backend: str) -> str:
+    def describe(self, value: V, backend: str) -> str:
         """Return how a sentence calls the column: ``2 threads``."""
         return str(value)
 

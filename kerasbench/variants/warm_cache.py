@@ -22,7 +22,7 @@ class WarmCache(Variant[bool]):
         field="cached",
     )
 
-    def said(self, value: bool, backend: str) -> str:
+    def describe(self, value: bool, backend: str) -> str:
         return "warm cache"
 
     def refusal(self, value: bool, facts: CaseFacts) -> Refusal:

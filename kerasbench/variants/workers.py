@@ -30,7 +30,7 @@ class Workers(Variant[int]):
     def word(self, value: int | None) -> str:
         return str(value or 0)
 
-    def said(self, value: int, backend: str) -> str:
+    def describe(self, value: int, backend: str) -> str:
         return count(value, "worker")
 
     def refusal(self, value: int, facts: CaseFacts) -> Refusal:

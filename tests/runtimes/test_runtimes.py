@@ -110,5 +110,5 @@ def test_a_program_that_predicts_something_else_has_no_number() -> None:
 @pytest.mark.parametrize("name", runtimes.names())
 def test_a_runtime_says_what_it_is_and_who_exports_it(name: str) -> None:
     runtime = runtimes.get(name)
-    assert runtime.name == name and runtime.said and runtime.package
+    assert runtime.name == name and runtime.title and runtime.package
     assert {*runtime.exporters} <= {*backends.names()} and runtime.exporters

@@ -7,7 +7,7 @@ from enum import StrEnum
 
 from kerasbench import variants
 from kerasbench.analysis.cases import PREDICTED_ONE, STEADY
-from kerasbench.analysis.contrasts import CaseInRow, Contrast, again_of, between, judge
+from kerasbench.analysis.contrasts import CaseInRow, Contrast, between, control_ratio_of, judge
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict, mean_interval
 from kerasbench.modes.explain import MODE
 from kerasbench.protocol.messages import Code
@@ -74,7 +74,7 @@ def _beside(case: CaseInRow) -> Iterator[TriedCause]:
                 yield TriedCause(cause, CauseOutcome.SEEN, why=sign)
             continue
         metric = PREDICTED_ONE if cause.predicts else STEADY
-        contrast = between(row, without, column, metric, again_of(row))
+        contrast = between(row, without, column, metric, control_ratio_of(row))
         parities = [m.parity for _, m in other.trials if m.parity is not None]
         compared = cause.repeats or any(parity.outputs or not cause.predicts for parity in parities)
         if other.failure is not None and other.failure.code is Code.PARITY:

@@ -21,7 +21,7 @@ def config_of(settings: RunSettings) -> RunConfig | ResumeConfig:
         return config
     # The rest of a run, whose options cannot be changed.
     files = [file for file in settings.scenarios if catalog.own_files([file])]
-    again = {name: value for name, value in settings.choices.items() if variants.BY_NAME[name].again}
+    again = {name: value for name, value in settings.choices.items() if variants.BY_NAME[name].repeat_on_resume}
     kept = {name: getattr(settings, name) for name in RESUMED}
     if settings != replace(RunSettings(scenarios=files, choices=again), **kept):
         raise UsageError(

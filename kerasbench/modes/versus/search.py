@@ -20,7 +20,7 @@ def bisected(search: Bisection, versions: Sequence[str], case: str) -> Page:
     rows = []
     for probe in sorted(search.probes, key=lambda probe: probe.index):
         contrast, verdict = probe.contrast, EMPTY
-        ratios = (contrast.ratio, contrast.again) if contrast else (None, None)
+        ratios = (contrast.ratio, contrast.control_ratio) if contrast else (None, None)
         cells = [Cell(times(ratio), ratio.value) if ratio else EMPTY for ratio in ratios]
         if contrast and contrast.verdict and not probe.why:
             verdict = Cell(SAID[contrast.verdict], strong=contrast.is_decided)
@@ -79,7 +79,7 @@ def of_search(bisection: Bisection, versions: Sequence[str], case: CaseKey | Non
             high=probe.ratio.high if probe.ratio else None,
             verdict=(probe.contrast and probe.contrast.verdict) or Verdict.INCONCLUSIVE,
             why_no_verdict=probe.why,
-            control=_interval(probe.contrast.again) if probe.contrast else None,
+            control=_interval(probe.contrast.control_ratio) if probe.contrast else None,
         )
         for probe in sorted(bisection.probes, key=lambda probe: probe.index)
     ]

@@ -106,7 +106,8 @@ def _table(comparisons: Sequence[Versus], with_steps: bool) -> Table:
         estimate = first.under.case.estimate(metric)
         cells.append(Cell(took(estimate, metric), estimate.value) if estimate else EMPTY)
         cells += [contrasts.takes(of_heads[v.head]) if v.head in of_heads else EMPTY for v in comparisons]
-        rows.append([*cells, Cell(times(first.again), first.again.value) if first.again else EMPTY])
+        control = first.control_ratio
+        rows.append([*cells, Cell(times(control), control.value) if control else EMPTY])
     under, heads = comparisons[0].base, [f"{versus.head} takes" for versus in comparisons]
     columns = ["workload", "configuration", *([] if with_steps else ["metric"]), under, *heads, f"{under} again takes"]
     return Table(columns, rows)
@@ -134,8 +135,8 @@ def differing_facts(versus: Versus) -> list[str]:
 
 def undecided(versus: Versus) -> Iterator[str]:
     for step in versus.headlines:
-        if step.withheld and step.again is not None:
-            yield f"{_case(step)}: undecided, because {versus.base} takes {times(step.again)} as long as itself."
+        if step.withheld and (control := step.control_ratio) is not None:
+            yield f"{_case(step)}: undecided, because {versus.base} takes {times(control)} as long as itself."
     for pair in versus.pairs:
         if failure := pair.failure(pair.base):
             yield f"{_case(pair)}: not compared, because {versus.base} failed: {failure.code}: {failure.cause}."
@@ -228,7 +229,7 @@ class VersusReport(ModeReport):
                 yield contrast, {"is_control": contrast.metric == UNTOUCHED}
                 base = contrast.under
                 key = base.row.key(base.column), contrast.metric
-                if contrast.again is not None and key not in controls:
+                if contrast.control_ratio is not None and key not in controls:
                     controls.add(key)
                     again = CaseInRow(base.row, base.column.with_options(control=True))
-                    yield Contrast(again, base, contrast.metric, contrast.again), {"is_control": True}
+                    yield Contrast(again, base, contrast.metric, contrast.control_ratio), {"is_control": True}

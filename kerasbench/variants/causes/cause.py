@@ -37,7 +37,7 @@ class Cause(Variant[bool]):
     def title(self) -> str:
         return self.name.removeprefix(WITHOUT).replace("_", " ")
 
-    def said(self, value: bool, backend: str) -> str:
+    def describe(self, value: bool, backend: str) -> str:
         return f"without {self.title}"
 
     def is_there(self, facts: CaseFacts) -> bool:

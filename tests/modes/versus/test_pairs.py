@@ -82,7 +82,7 @@ def test_where_the_base_differs_from_itself_nothing_is_called_different() -> Non
     versus = compared(*versions(off))
     (headline,) = versus.headlines
     assert headline.withheld and not versus.is_worse
-    assert known(headline.again).value == pytest.approx(1.24, abs=0.01)
+    assert known(headline.control_ratio).value == pytest.approx(1.24, abs=0.01)
     both = compared(*versions(off), *versions(SLOWER, "jax"))  # each backend has its own control
     assert verdicts(both) == {"dense jax cpu": Verdict.SLOWER, "dense torch cpu": Verdict.INCONCLUSIVE}
     heavier = compared(*versions(SLOWER | {NEW: {"step_ms": 2.2, "mib": 1024}, AGAIN: {"step_ms": 2.0, "mib": 700}}))
