@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import tempfile
+from importlib.util import find_spec
 from typing import Any
 
 from kerasbench import backends
@@ -11,6 +12,11 @@ from kerasbench.processes.variables import clean, for_scratch
 from kerasbench.protocol.columns import Device
 
 CPU = Device("cpu")
+
+
+def installed() -> list[str]:
+    """Return the backends of this interpreter: each is measured with it."""
+    return [name for name in backends.names() if find_spec(backends.get(name).PACKAGE)]
 
 
 def in_child(backend: str, script: str, *arguments: str, device: Device = CPU) -> Any:

@@ -10,6 +10,8 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from children import installed
+
 from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.estimates import LogEstimate, variance
 from kerasbench.analysis.ratios import divide_blocks, estimate_ratio
@@ -48,7 +50,7 @@ class Column:
 
 def chosen(pattern: str) -> list[Selected]:
     """Return a scenario's workloads by its name, or those of a file."""
-    return catalog.select([pattern], sys.executable, "jax")
+    return catalog.select([pattern], sys.executable, installed()[0])
 
 
 def blocks(

@@ -22,11 +22,10 @@ import sys
 import time
 from collections.abc import Callable, Iterable
 from contextlib import nullcontext
-from importlib.util import find_spec
 from pathlib import Path
 
 import medians
-from children import CPU, in_child
+from children import CPU, in_child, installed
 
 from kerasbench import backends
 from kerasbench.host.lock import machine_lock
@@ -52,8 +51,8 @@ SLICES, SHORT_SLICES = 10, 5  # of a reading
 def main(study: str, patterns: list[str]) -> None:
     mode, _, platform = study.partition("-")
     device = Device(platform or CPU.platform)
-    for one in catalog.select(patterns, sys.executable, "jax"):
-        for backend in filter(is_installed, backends.names()):
+    for one in catalog.select(patterns, sys.executable, installed()[0]):
+        for backend in installed():
             told = (device.platform, mode, str(one.entry.file), one.workload.name)
             found = in_child(backend, __file__, *told, device=device)
             ratios = sorted(found["ratios"])
@@ -65,10 +64,6 @@ def main(study: str, patterns: list[str]) -> None:
                 f"real epoch {found['epoch_s']:.4f} s of {found['steps']} steps",
                 flush=True,
             )
-
-
-def is_installed(backend: str) -> bool:
-    return find_spec(backends.get(backend).PACKAGE) is not None
 
 
 def child(backend_name: str, platform: str, mode: str, file: str, workload_name: str) -> None:

@@ -14,7 +14,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from children import CPU, in_child
+from children import CPU, in_child, installed
 from columns import Column, chosen, step_ms
 
 from kerasbench import backends
@@ -29,7 +29,7 @@ WIDTH, LAYERS, BATCH, STEPS = 1024, 4, 512, 64
 
 
 def main() -> None:
-    for backend in backends.names():
+    for backend in installed():
         print(f"{backend:<10} sleeping: {sleeping_ms(backend) / SLEEP_MS:.4f} of {SLEEP_MS} ms", flush=True)
         found = in_child(backend, __file__)
         print(

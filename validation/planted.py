@@ -95,7 +95,7 @@ def environment(place: Path, share: float) -> Path:
     shutil.copytree(source, packages / "keras", ignore=shutil.ignore_patterns("__pycache__"))
     (packages / "shared.pth").write_text(f"import site; site.addsitedir({str(source.parent)!r})\n")
     (packages / "keras" / "planted.py").write_text(PACE.format(share=share))
-    for backend in backends.names():
+    for backend in backends.built_in():
         plant(packages / "keras" / "src" / "backend" / backend / "trainer.py")
     return interpreters.inside(place)
 
@@ -114,7 +114,7 @@ def plant(trainer: Path) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--scenario", default="mnist_dense")
-    parser.add_argument("--backend", default=",".join(backends.names()))
+    parser.add_argument("--backend", default=",".join(backends.built_in()))
     parser.add_argument("--planted", type=int, default=1, help="how often the slow-down is looked for on each backend")
     parser.add_argument("--same", type=int, default=20, help="how often the same version is compared with itself")
     parser.add_argument("--rounds", type=int, help="of each comparison; default: as many as it needs")

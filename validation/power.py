@@ -58,7 +58,7 @@ def say(backend: str, pair: str, ratios: list[float]) -> None:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("blocks", type=int)
-    parser.add_argument("--backend", default=",".join(backends.names()))
+    parser.add_argument("--backend", default=",".join(backends.built_in()))
     asked = parser.parse_args()
     with machine_lock():
         main(asked.blocks, asked.backend.split(","))

@@ -86,7 +86,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("scenario")
     parser.add_argument("blocks", type=int)
-    parser.add_argument("--backend", default=",".join(backends.names()))
+    parser.add_argument("--backend", default=",".join(backends.built_in()))
     parser.add_argument("--load", action="store_true")
     asked = parser.parse_args()
     main(asked.scenario, asked.blocks, asked.backend.split(","), asked.load)

@@ -52,10 +52,10 @@ def test_every_stage_is_measured_in_turn_and_a_step_is_taken_apart_last(faults: 
     options = {"tensorflow": Options(steps_per_execution=2)}
     entrants = [
         trials.member(faults / "fine.py", backend, plan=plan, options=options.get(backend, DEFAULT))
-        for backend in backends.names()
+        for backend in backends.built_in()
     ]
     outcomes = trials.together(entrants, at_once=len(entrants))
-    ran_two_steps_at_once(outcomes[backends.names().index("tensorflow")])
+    ran_two_steps_at_once(outcomes[backends.built_in().index("tensorflow")])
     assert not any(outcome.started_alone for outcome in outcomes)
     measurements = [trials.measured(outcome) for outcome in outcomes]
     for columns in zip(*map(stages, measurements), strict=True):

@@ -34,7 +34,7 @@ def with_and_without_keras(
 
 
 @pytest.mark.parametrize(
-    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "jax")) for name in backends.names()]
+    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "jax")) for name in backends.built_in()]
 )
 def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
     measured = with_and_without_keras("small_cnn", backend, trials.CALLS, COMPILED[backend])
@@ -48,7 +48,7 @@ def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
 
 
 @pytest.mark.weekly
-@pytest.mark.parametrize("backend", backends.names())
+@pytest.mark.parametrize("backend", backends.built_in())
 def test_a_language_model_and_its_baseline_write_the_same(backend: str) -> None:
     measured = with_and_without_keras("tiny_transformer", backend, WRITES)
     wrote = written({column: [measurement] for column, measurement in measured.items()})
@@ -62,7 +62,7 @@ def test_a_language_model_and_its_baseline_write_the_same(backend: str) -> None:
 
 
 @pytest.mark.weekly  # a language model on torch is compared with its baseline above
-@pytest.mark.parametrize("backend", backends.names())
+@pytest.mark.parametrize("backend", backends.built_in())
 def test_a_transformer_s_baseline_learns_as_keras_does(backend: str) -> None:
     measured = with_and_without_keras("tiny_transformer", backend, trials.STEPS_ALONE)
     assert trials.disagreements(measured) == {}

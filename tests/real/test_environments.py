@@ -38,12 +38,12 @@ def test_an_environment_of_a_single_backend_is_made_and_measured_in(faults: Path
     done = kerasbench(tmp_path, "env", "create", "--backend", MADE, "--cpu", "--constraint", "constraints.txt")
     assert done.returncode == 0, done.stderr
     assert [line.split(" ")[0] for line in done.stdout.splitlines()] == [MADE]
-    named = interpreters.find([], backends.names(), tmp_path)
+    named = interpreters.find([], backends.built_in(), tmp_path)
     locked = (tmp_path / ".venvs" / f"{MADE}.lock").read_text().splitlines()
     inventory = questions.inventory(named.of(Environment(MADE)))
     assert isinstance(inventory, Inventory) and inventory.prefix == str(tmp_path / ".venvs" / MADE)
     assert {trials.OTHER_KERAS, f"{MADE}=={inventory.packages[MADE]}"} <= set(locked)
-    assert not inventory.packages.keys() & (NOT_NEEDED | set(backends.names()) - {MADE})
+    assert not inventory.packages.keys() & (NOT_NEEDED | set(backends.built_in()) - {MADE})
 
     outcome = trials.run(faults / "fine.py", MADE, python=named.of(Environment(MADE)), plan=trials.STEPS_ALONE)
     versions = trials.measured(outcome).resolved.versions
@@ -76,7 +76,7 @@ def test_the_doctor_sees_every_backend_of_the_tests_own_environment(tmp_path: Pa
     # Beside an NVIDIA GPU one environment for all backends is an error, and the doctor is right to say so.
     assert not errors or data["machine"]["cards"]
     facts = {backend["name"]: backend for backend in data["backends"]}
-    assert [*facts] == backends.names()
+    assert [*facts] == backends.built_in()
     for name, backend in facts.items():
         assert backend["probe"]["devices"][0]["platform"] == "cpu"
         assert backend["probe"]["versions"][name].startswith(backend["inventory"]["packages"][name].partition("+")[0])

@@ -145,7 +145,7 @@ def test_what_is_moved_computes_the_same_and_what_cannot_be_is_named() -> None:
     assert said.split("\n") == [*SAID.strip().split("\n"), ""]
 
 
-WEEKLY = [(name, backend) for name in ("resnet8", "ds_cnn", "cifar10_cnn") for backend in backends.names()]
+WEEKLY = [(name, backend) for name in ("resnet8", "ds_cnn", "cifar10_cnn") for backend in backends.built_in()]
 
 
 @pytest.mark.parametrize(

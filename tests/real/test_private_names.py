@@ -53,13 +53,13 @@ def require_all(found: dict[str, Any], backend: str) -> None:
         assert bool(trained["traces"]) is (backend == "tensorflow")
 
 
-@pytest.mark.parametrize("backend", backends.names())
+@pytest.mark.parametrize("backend", backends.built_in())
 def test_the_installed_keras_has_each_name_and_each_does_what_it_is_used_for(backend: str) -> None:
     require_all(look_up(sys.executable, backend), backend)
 
 
 @pytest.mark.parametrize(
-    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "torch")) for name in backends.names()]
+    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "torch")) for name in backends.built_in()]
 )
 def test_a_keras_without_them_is_measured_and_what_is_lost_is_said(backend: str, faults: Path) -> None:
     outcome = trials.run(faults / "moved.py", backend, plan=trials.TAKEN_APART)
@@ -76,7 +76,7 @@ def test_a_keras_without_them_is_measured_and_what_is_lost_is_said(backend: str,
 def test_the_nightly_keras_is_measured_on_every_backend(faults: Path, tmp_path: Path) -> None:
     """On top of this environment: so its frameworks are those that are here, and nothing large is fetched."""
     python = sides.overlay(sys.executable, [NIGHTLY], print)
-    for backend in backends.names():
+    for backend in backends.built_in():
         found = look_up(python, backend)
         assert ".dev" in found["keras"]
         require_all(found, backend)

@@ -26,7 +26,7 @@ SCENARIOS = (
 WORKLOADS = {"mnist_mlp": "minibatch", "mnist_linear": "arrays"}  # of the others their only one
 # What is run often, and where: each backend once at least. All of them on all backends are weekly.
 OFTEN = {"mnist_mlp": ["jax", "tensorflow"], "iris_mlp": ["jax", "torch"]}
-WEEKLY = [name for name in SCENARIOS if OFTEN.get(name) != backends.names()]
+WEEKLY = [name for name in SCENARIOS if OFTEN.get(name) != backends.built_in()]
 # One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions (test_suites has all layers).
 WHOLE = {"iris_mlp": "torch", "tabular_conv1d": "tensorflow", "cifar10_cnn": "tensorflow", "mnist_mlp": "jax"}
 LEARNING = {"iris_mlp", "cifar10_cnn", "mnist_mlp"}
@@ -42,7 +42,7 @@ def test_every_builtin_scenario_is_checked_here() -> None:
 # One test, and so one process of the tests, for all that is said of a scenario: its trials are made once.
 @pytest.mark.parametrize(
     ("name", "chosen"),
-    [*OFTEN.items(), *(pytest.param(name, backends.names(), marks=pytest.mark.weekly) for name in WEEKLY)],
+    [*OFTEN.items(), *(pytest.param(name, backends.built_in(), marks=pytest.mark.weekly) for name in WEEKLY)],
 )
 def test_a_scenario_on_its_backends(name: str, chosen: list[str]) -> None:
     workload = WORKLOADS.get(name, "default")

@@ -98,7 +98,7 @@ def every_kind(tmp_path: Path) -> Path:
 @pytest.mark.weekly
 def test_layers_of_every_kind_agree_and_say_how_they_were_computed(every_kind: Path) -> None:
     measured = {
-        name: trials.measured(trials.run(every_kind, name, plan=trials.STEPS_ALONE)) for name in backends.names()
+        name: trials.measured(trials.run(every_kind, name, plan=trials.STEPS_ALONE)) for name in backends.built_in()
     }
     assert trials.disagreements(measured) == {}  # so they begin with the same weights
     for measurement in measured.values():
@@ -116,7 +116,7 @@ def test_every_workload_of_the_suite_of_layers_is_checked_here() -> None:
 @pytest.mark.parametrize("layer", LAYERS)
 def test_a_layer_is_trained_on_every_backend_and_they_agree(layer: str) -> None:
     outcomes = {
-        name: trials.builtin("layers/layers", layer, name, plan=trials.STEPS_ALONE) for name in backends.names()
+        name: trials.builtin("layers/layers", layer, name, plan=trials.STEPS_ALONE) for name in backends.built_in()
     }
     measured = {name: trials.measured(outcome) for name, outcome in outcomes.items()}
     assert trials.disagreements(measured) == {}
