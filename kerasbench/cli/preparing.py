@@ -42,7 +42,7 @@ def list_(suite: str, as_json: bool) -> int:
 class EnvironmentSettings(Settings):
     takes: ClassVar[tuple[str, ...]] = ("backends",)
     backends: list[str] = options(
-        "--backend NAME", ENVIRONMENTS, "tensorflow, torch or jax. Default: all three.", BACKENDS
+        "--backend NAME", ENVIRONMENTS, "tensorflow, torch, jax or mlx. Default: the first three.", BACKENDS
     )
 
 

@@ -93,8 +93,9 @@ class KerasRunner(Trainer):
         self.jit = bool(model.jit_compile)
         self.steps_per_execution = model.steps_per_execution if self.feed.loop is None else 1
         methods = {name: getattr(type(model), name, None) for name in OVERRIDES}
+        of_keras = ("keras.", f"{self.backend.PACKAGE}.")  # where a backend from outside has its trainer
         self.overrides = [
-            name for name, method in methods.items() if method and not method.__module__.startswith("keras.")
+            name for name, method in methods.items() if method and not method.__module__.startswith(of_keras)
         ]
         generate, callbacks = self.scenario.generate, self.scenario.callbacks
         self.new_tokens, self.generate = self.scenario.new_tokens, generate and partial(generate, model)
