@@ -47,6 +47,16 @@ def is_script(file: Path) -> bool:
     return not _makes_scenario(tree, folders, {file.resolve()}) and any(map(_imports_keras, trees))
 
 
+def modules_beside(file: Path) -> list[Path]:
+    """Return the files in a script's folder that it imports, and that these import."""
+    folder, seen = file.resolve().parent, {file.resolve()}
+    with contextlib.suppress(OSError, SyntaxError, ValueError, RecursionError, MemoryError):
+        for _ in _trees(_parsed(file), [folder], seen):
+            pass
+    inside = sorted(module for module in seen - {file.resolve()} if module.is_relative_to(folder))
+    return [file.parent / module.relative_to(folder) for module in inside]
+
+
 def attributes(code: str | bytes, file: Path) -> set[str]:
     """Return the names of attributes and of keyword arguments in a script's code, and in the modules beside it."""
     try:

@@ -25,6 +25,12 @@ class Script(Source):
 
         return file.suffix == NOTEBOOK or python.is_script(file)
 
+    @property
+    def files(self) -> list[Path]:
+        from kerasbench.sources import python
+
+        return [self.file, *python.modules_beside(self.file)]
+
     def config(self, config: ModelConfig) -> ModelConfig:
         return replace(super().config(config), script=config.script or ScriptConfig())
 

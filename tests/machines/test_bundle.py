@@ -55,6 +55,8 @@ def test_the_words_of_other_commands() -> None:
     tried = shell_words(fastest.FastestSettings(["x"], tries=["jit"]), nothing)
     assert tried == ['--results="$F"/results', "--try=jit", "x"]
     assert shell_words(RunSettings(resume=True, budget=9.5), nothing)[1:] == ["--budget=9.5", "--resume"]
+    script = RunSettings(["train.py"], script_arguments=["--name", "a b"])
+    assert shell_words(script, nothing)[-3:] == ["--", "--name", "'a b'"]
     assert shell_words(DoctorSettings(backends=["jax"]), nothing) == ["--backend=jax"]
 
 

@@ -145,3 +145,18 @@ def test_a_huge_list_of_members_is_not_read(tmp_path: Path, monkeypatch: pytest.
     archive(file, {"keras_version": "2.15.0"})
     monkeypatch.setattr(saved_model, "MAX_DIRECTORY_BYTES", 8)
     saved_model.require_model(file)
+
+
+def test_modules_beside_a_script_travel_with_it(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    texts = {
+        "train.py": "import json, keras, parts.layers",
+        "parts/__init__.py": "",
+        "parts/layers.py": "import helper",
+        "helper.py": "import train",
+        "other.py": "",
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_text(text)
+    names = ["train.py", "helper.py", "parts/__init__.py", "parts/layers.py"]
+    assert sources.of(tmp_path / "train.py").files == [tmp_path / name for name in names]
