@@ -73,6 +73,7 @@ def warned_rows() -> list[Trial]:
         *pair("slow", sizes=dataclasses.replace(made.SIZES, step_ns=5_200 * made.MS, left_out=["epoch"])),
         *pair("lost", lost=["Keras 3.99.0 has no get_device where kerasbench looks for it: it is learned otherwise"]),
         *pair("fallback", fallbacks={"Resize": 2}),
+        *pair("emulated", facts={"products": "float16, emulated on this processor and float32"}),
         *pair("recompiled", compiler=Compiler(programs=5, while_measured=3)),
         *pair("eager", compiler=Compiler(programs=5, eager="a graph ended early", breaks={"print": 2})),
         *pair("subnormals", vanishing=0.5, parameters=200_000, resolved=flushed),

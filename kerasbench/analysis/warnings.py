@@ -15,6 +15,7 @@ from kerasbench.analysis.names import names
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
+from kerasbench.facts.products import EMULATED, Products
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.host.programs import MOST_PROGRAMS
 from kerasbench.protocol.columns import CPU, Column
@@ -109,6 +110,8 @@ def _of_steps(case: Measured, column: Column) -> Iterator[CaseWarning]:
         yield CaseWarning(WarningKind.FALLBACK, detail)
     for sentence in dict.fromkeys(sentence for _, m in case.trials for sentence in m.lost):
         yield CaseWarning(WarningKind.LOST, sentence)
+    if emulated := [part for part in case.facts.get(Products.name, "").split(" and ") if EMULATED in part]:
+        yield CaseWarning(WarningKind.EMULATED, ", ".join(part.partition(",")[0] for part in emulated))
     compilers = [m.compiler for _, m in case.trials if m.compiler]
     if any(compiler.while_measured for compiler in compilers):
         yield CaseWarning(WarningKind.RECOMPILED)

@@ -257,6 +257,11 @@ class WarningKind(StrEnum):
         "the CPU ran operations that the GPU does not support",
         "avoid these operations in the model",
     )
+    EMULATED = (
+        "emulated",
+        "this processor has no instructions for the numbers that its layers compute in, so it emulates them",
+        "take float32 on this processor, or measure on a GPU",
+    )
     PAGES = (
         "pages",
         "it may be faster with one setting, because part of each step goes into getting memory back from Linux",
