@@ -239,7 +239,9 @@ def _hook_loop(
         arguments = _arguments(signature, model, positional, named)
         if Enclosure.call is None:
             begin(model, arguments)
-        begins_step = loop.reach(sys._getframe(1), lambda: digest([given_to(arguments)]))
+        own_frame = inspect.currentframe()
+        assert own_frame is not None and own_frame.f_back is not None  # CPython has them
+        begins_step = loop.reach(own_frame.f_back, lambda: digest([given_to(arguments)]))
         result = original(model, *positional, **named)
         if begins_step:
             loop.note(result)
