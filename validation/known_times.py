@@ -6,9 +6,13 @@ Sleeping: what a trial of ``sleeps.py`` reads over the 500 ms that each step sle
 Synchronised: what kerasbench reads for the steps of a network of large products, over the epoch that they are
 (which also has what an epoch costs once). Without synchronisation: the same with a clock that only reads, and does not
 wait for the device.
+
+Called: what a call by ``caller`` takes, over the same with its outputs brought to the host, which must wait for them.
+Without a wait: the call of the model alone. On a lazy backend that computes nothing.
 """
 
 import json
+import statistics
 import sys
 import time
 from pathlib import Path
@@ -26,6 +30,8 @@ from kerasbench.worker.clock import WarmUpClock
 SLEEPS = Path(__file__).with_name("sleeps.py")
 SLEEP_MS = 500
 WIDTH, LAYERS, BATCH, STEPS = 1024, 4, 512, 64
+LEAST_STEPS, EPOCH_S = 4, 15.0  # an epoch is shorter where a step takes seconds
+CALLS = 5
 
 
 def main() -> None:
@@ -35,6 +41,11 @@ def main() -> None:
         print(
             f"{backend:<10} steps of {found['step_ms']:.0f} ms: synchronised {found['synchronised']:.3f} of the epoch, "
             f"without synchronisation {found['unsynchronised']:.3f}",
+            flush=True,
+        )
+        print(
+            f"{backend:<10} calls of {found['call_ms']:.0f} ms: called {found['called']:.3f} of the time to the host, "
+            f"without a wait {found['unwaited']:.3f}",
             flush=True,
         )
 
@@ -57,10 +68,14 @@ def child(name: str) -> None:
     rng = np.random.default_rng(0)
     x, y = (rng.random((BATCH * STEPS, WIDTH), "float32") for _ in range(2))
     model.fit(x[:BATCH], y[:BATCH], batch_size=BATCH, verbose=0)
+    began_s = time.perf_counter()
+    model.fit(x[:BATCH], y[:BATCH], batch_size=BATCH, verbose=0)
+    steps = max(LEAST_STEPS, min(STEPS, int(EPOCH_S / (time.perf_counter() - began_s))))
+    x, y = x[: steps * BATCH], y[: steps * BATCH]
 
     def covered(synchronize: Any) -> tuple[float, float]:
         """Return the epoch in ms, and the part of it that lies in slices, by a clock that marks each step."""
-        clock = WarmUpClock(TrialPlan(steps_per_slice=1, warmup_slices=STEPS), STEPS, 0)
+        clock = WarmUpClock(TrialPlan(steps_per_slice=1, warmup_slices=steps), steps, 0)
         marks_ns = []
 
         class Marks(keras.callbacks.Callback):  # type: ignore[misc]
@@ -79,11 +94,28 @@ def child(name: str) -> None:
         model.fit(x, y, batch_size=BATCH, verbose=0, callbacks=[Marks()])
         step_ns = sum(slice_.ns for slice_ in clock.slices) / sum(slice_.count for slice_ in clock.slices)
         epoch_ns = marks_ns[1] - marks_ns[0]
-        return epoch_ns / 1e6, step_ns * STEPS / epoch_ns
+        return epoch_ns / 1e6, step_ns * steps / epoch_ns
 
     (epoch_ms, synchronised), (_, unsynchronised) = covered(backend.synchronize), covered(lambda model: None)
-    found = {"step_ms": epoch_ms / STEPS, "synchronised": synchronised, "unsynchronised": unsynchronised}
-    print(json.dumps(found))
+    found = {"step_ms": epoch_ms / steps, "synchronised": synchronised, "unsynchronised": unsynchronised}
+
+    batch, called = backend.on_device(x[:BATCH]), backend.caller(model, False)
+
+    def call_ms(call: Any, to_host: bool) -> float:
+        taken_ms = []
+        for _ in range(CALLS):
+            began_s = time.perf_counter()
+            outputs = call(batch)
+            if to_host:
+                keras.ops.convert_to_numpy(outputs)
+            taken_ms.append(1e3 * (time.perf_counter() - began_s))
+            keras.ops.convert_to_numpy(outputs)  # nothing of it is left for the next call
+        return statistics.median(taken_ms)
+
+    truth_ms = call_ms(called, to_host=True)
+    alone_ms = call_ms(lambda batch: model(batch, training=False), to_host=False)
+    ratios = {"called": call_ms(called, to_host=False) / truth_ms, "unwaited": alone_ms / truth_ms}
+    print(json.dumps(found | ratios | {"call_ms": truth_ms}))
 
 
 if __name__ == "__main__":

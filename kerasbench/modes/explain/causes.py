@@ -70,7 +70,7 @@ def _beside(case: CaseInRow) -> Iterator[TriedCause]:
         without = column.with_options(**{cause.name: True})
         other = row.cases.get(without)
         if other is None:
-            if tries_causes and column.backend in cause.backends and (sign := cause.noticed(*shown)):
+            if tries_causes and cause.occurs_on(column.backend) and (sign := cause.noticed(*shown)):
                 yield TriedCause(cause, CauseOutcome.SEEN, why=sign)
             continue
         metric = PREDICTED_ONE if cause.predicts else STEADY

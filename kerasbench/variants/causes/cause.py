@@ -19,7 +19,7 @@ class Cause(Variant[bool]):
 
     added, explains = True, True
     files: ClassVar[tuple[str, ...]] = ("variants/causes/cause.py",)
-    backends: ClassVar[tuple[str, ...]]  # that have it
+    backends: ClassVar[tuple[str, ...]] = ()  # that have it; empty: all do
     predicts: ClassVar[bool] = False  # it is about a prediction, not about a training step
 
     # What is said of it, in sentences without a full stop: what slows, which stands behind a colon; who takes that
@@ -40,9 +40,12 @@ class Cause(Variant[bool]):
     def describe(self, value: bool, backend: str) -> str:
         return f"without {self.title}"
 
+    def occurs_on(self, backend: str) -> bool:
+        return not self.backends or backend in self.backends
+
     def is_there(self, facts: CaseFacts) -> bool:
         """Tell whether it can be, as far as is known without a model."""
-        return facts.name in self.backends
+        return self.occurs_on(facts.name)
 
     def concerns(self, model: Any) -> bool:
         """In a child of the backend, before anything is measured: tell whether this compiled model may have it."""

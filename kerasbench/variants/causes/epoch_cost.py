@@ -9,7 +9,6 @@ LEAST = 0.03  # of an epoch: what costs less is no cause
 
 class EpochCost(Cause):
     name = "without_epoch_cost"
-    backends = ("jax", "tensorflow", "torch")
     says = "each epoch costs something once, whatever its steps"
     today = "Make fewer and longer epochs, and validate less often"
 
