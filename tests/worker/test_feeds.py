@@ -34,7 +34,7 @@ def test_a_feed_may_give_its_rows_in_another_order() -> None:
 
 
 def test_rows_without_targets_and_with_weights_are_compared_too() -> None:
-    x = np.arange(32, dtype=np.int32).reshape(32, 1)
+    x: Any = np.arange(32, dtype=np.int32).reshape(32, 1)
     require_same_rows(runner(list, Rows(x)))
     require_same_rows(runner(list, Rows(x, x[:, 0], x[:, 0].astype("float32"))))
 
@@ -61,7 +61,7 @@ def test_of_a_slow_feed_what_came_is_judged(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_equal_rows_have_equal_hashes_whatever_holds_them() -> None:
-    x = np.arange(6, dtype=np.float32).reshape(3, 2)
+    x: Any = np.arange(6, dtype=np.float32).reshape(3, 2)
     whole = list(row_hashes((x, {"b": x, "a": x[:, 0]})))
     assert list(row_hashes([x.tolist()])) != whole  # of another type
     assert list(row_hashes([x[::-1], {"a": x[::-1, 0], "b": x[::-1]}])) == whole[::-1]
