@@ -114,11 +114,11 @@ RECURRENT = {
     for kind in ("lstm", "gru")
 }
 
-# What `fit` feeds. It cuts arrays into batches by the first; by the second, on JAX, it hands executions their batches:
-# until 3.15 one by one, from 3.16 on those of an execution stacked (Keras pull request 23527).
-ARRAYS = PrivateName(
-    ("keras.src.trainers.data_adapters.array_data_adapter:ArrayDataAdapter",),
-    "what it costs to draw the order of samples is left out of an epoch",
+# What `fit` feeds. It takes batches of what it is given by the first; by the second, on JAX, it hands executions
+# theirs: until 3.15 one by one, from 3.16 on those of an execution stacked (Keras pull request 23527).
+ADAPTER = PrivateName(
+    ("keras.src.trainers.data_adapters:get_data_adapter",),
+    "what it costs to draw the order of samples is left out of an epoch, and no feed is measured by itself",
 )
 JAX_EPOCH = PrivateName(
     ("keras.src.backend.jax.trainer:JAXEpochIterator",),

@@ -15,6 +15,7 @@ from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.protocol.columns import Column, Device, Options, Size
 from kerasbench.protocol.measurement import (
     Exported,
+    FeedAlone,
     Measurement,
     Published,
     Samples,
@@ -23,7 +24,7 @@ from kerasbench.protocol.measurement import (
 )
 from kerasbench.protocol.messages import Code, Failure, Phase
 from kerasbench.protocol.requests import TrialPlan
-from kerasbench.protocol.stages import EPOCH, text_stage
+from kerasbench.protocol.stages import EPOCH, FEED, text_stage
 from kerasbench.results import run as results
 from kerasbench.results.run import Run, RunConfig, Trial, exactly
 from tests import made
@@ -317,6 +318,23 @@ def run_variants() -> Runs:
     return [run(*bare(made.in_blocks(columns, with_first_step)), config={"control": True})]
 
 
+def run_feeds() -> Runs:
+    columns = {TORCH: 2.0, torch(feed="tf.data"): 4.0, torch(feed="pydataset", workers=2): 2.5}
+    imported = [Phase("keras", 0, 9 * made.MS, 0, 300 << 20), Phase("feeder", 0, 900 * made.MS, 0, 500 << 20)]
+    trials = [
+        dataclasses.replace(trial, phases=imported) if "feed" in trial.options else trial
+        for trial in bare(made.in_blocks(columns, with_feed))
+    ]
+    return [run(*trials)]
+
+
+def with_feed(step_ms: float, seed: int = 0) -> Measurement:
+    """A step of which half is the feed's."""
+    whole = made.steps(step_ms, seed)
+    samples = {**whole.samples, FEED: Samples.of([Slice(50, round(50 * step_ms / 2 * made.MS))] * 6)}
+    return dataclasses.replace(whole, samples=samples, feed=FeedAlone([step_ms / 2 * made.MS] * 6))
+
+
 def run_devices() -> Runs:
     tf32 = Column("torch", "gpu", Options(fp32="tf32"))
     columns = {TORCH: 9.0, TORCH_GPU: 1.0, TORCH_SECOND_GPU: 1.1, tf32: 0.8, JAX: 6.0, JAX_GPU: 1.02}
@@ -441,7 +459,7 @@ def over_time(torch_ms: Sequence[float], first_day: int = 1, keras: str = "", **
 
 
 MADE: Sequence[Callable[[], Runs]] = (
-    *(run_quick, run_one_round, run_published, run_calls, run_prediction_only, run_exported, run_variants),
+    *(run_quick, run_one_round, run_published, run_calls, run_prediction_only, run_exported, run_variants, run_feeds),
     *(
         run_devices,
         run_mac,

@@ -4,11 +4,12 @@ import math
 import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean
 from kerasbench.analysis.generation import Growth, typical
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.stages import COMPILED_CALL, GROWS, ON_BATCH, stage_of, text_stage
+from kerasbench.protocol.stages import COMPILED_CALL, FEED, GROWS, ON_BATCH, stage_of, text_stage
 from kerasbench.results.run import Trial
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns, leaves_out, steady_epoch_ns, steady_step_ns, step_ns
 from kerasbench.text import MIB
@@ -18,7 +19,7 @@ NS_PER_S = 1e9
 RATE = "/s"  # the unit of metrics that are better the larger they are
 MEDIAN = 0.5
 MIN_CALLS_FOR_P99 = 1_000  # ten calls beyond it
-STARTUP_PHASES = ("spawn", "worker", "import", "keras", "device")  # older files have both imports in the first
+STARTUP_PHASES = ("spawn", "worker", "import", "keras", "feeder", "device")  # older files have one for imports
 Read = Callable[[Trial, Measurement], float | None]
 SIZES = {"ms": NS_PER_MS, "s": NS_PER_S, "MiB": MIB}  # of units, in ns or bytes
 
@@ -81,6 +82,21 @@ def _predict_ns(measurement: Measurement) -> int | None:
 def _phases_ns(trial: Trial, *names: str) -> int | None:
     durations = [phase.duration_ns for phase in trial.phases if phase.name in names]
     return sum(durations) if durations else None
+
+
+def _feeder_bytes(trial: Trial) -> int | None:
+    """Return by how much the import of what feeds raised the most memory that the process has held."""
+    peaks = [(phase.name, phase.peak_rss_bytes or 0) for phase in trial.phases]
+    grown = [after - before for (_, before), (name, after) in pairwise(peaks) if name == "feeder"]
+    return grown[0] if grown else None
+
+
+def _waiting(measurement: Measurement) -> float | None:
+    """Return which share of a step waits for its batch, in %: beyond one whose batch lies ready."""
+    step, alone = steady_step_ns(measurement), measurement.feed
+    if step is None or alone is None or not alone.ready_ns:
+        return None
+    return 100 * max(0.0, 1 - statistics.median(alone.ready_ns) / step)
 
 
 def _import_ns(trial: Trial) -> int | None:
@@ -206,6 +222,10 @@ METRICS = (
     Metric("predict_s", "s", "predict over the test set", lambda t, m: _predict_ns(m)),
     Metric("startup_ms", "ms", "Start-up", lambda t, m: _phases_ns(t, *STARTUP_PHASES), cold=True),
     Metric("backend_import_ms", "ms", "Import of the backend", lambda t, m: _import_ns(t), cold=True),
+    Metric("feed_batch_ms", "ms", "A batch from the feed alone", lambda t, m: m.median_ns.get(FEED)),
+    Metric("feed_waiting", "%", "Of a step, waiting for its batch", lambda t, m: _waiting(m), mean),
+    Metric("feed_import_ms", "ms", "Import of what feeds", lambda t, m: _phases_ns(t, "feeder"), cold=True),
+    Metric("feed_import_mib", "MiB", "Memory that this import takes", lambda t, m: _feeder_bytes(t), mean),
     Metric(
         "build_ms",
         "ms",

@@ -107,11 +107,22 @@ def _model_config(settings: Settings) -> ModelConfig:
 
 
 def options_of(settings: Settings) -> list[Options]:
-    """Cross what was chosen; a variant that is added stands beside all of these once more."""
+    """Cross what was chosen; a variant that is added stands beside all of these once more.
+
+    What goes with some of the others alone is left out beside the rest.
+    """
     plain = [DEFAULT]
     for variant in variants.ALL:
         if not variant.added and (words := settings.choices.get(variant.name)):
             plain = [options.but(**{variant.name: value}) for options in plain for value in _values(variant, words)]
+    for variant in variants.ALL:
+        going = {options.get(variant.name) for options in plain if variant.goes_with(options)}
+        plain = [
+            options
+            if variant.goes_with(options) or options.get(variant.name) not in going
+            else options.but(**{variant.name: None})
+            for options in plain
+        ]
     added = [
         options.but(**{variant.name: True}, **dict.fromkeys(variant.drops))
         for variant in variants.ALL

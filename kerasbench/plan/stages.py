@@ -4,7 +4,7 @@ from collections.abc import Collection
 
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.requests import TrialPlan, counts_epochs
-from kerasbench.protocol.stages import EPOCH, ONE, OWN, PARTS, STAGES, TRAIN, Agenda, Stage
+from kerasbench.protocol.stages import EPOCH, FEED, ONE, OWN, PARTS, STAGES, TRAIN, Agenda, Stage
 
 
 def stages_of(plan: TrialPlan, workload: WorkloadDescription, left_out: Collection[str] = ()) -> tuple[str, ...]:
@@ -48,6 +48,8 @@ def _has(agenda: Agenda, workload: WorkloadDescription, stage: Stage) -> bool:
         return has_short_epochs(workload)
     if stage.name == PARTS:
         return not counts_epochs(workload.steps)
+    if stage.name == FEED:
+        return has_short_epochs(workload)
     # At a size of its own a model predicts batches of that size alone.
     return (
         workload.predicts_batches

@@ -133,6 +133,13 @@ class ShortEpoch:
     shuffle_ns: int | None = None  # how much longer drawing the order takes for an epoch of the published rows
 
 
+@dataclass(frozen=True)
+class FeedAlone:
+    """Beside its slices (``FEED``), each of which counts batches that only a loop takes."""
+
+    ready_ns: list[float]  # of a step on a batch that lies ready on the device, in the same turns
+
+
 KEPT_CALLS = 167  # of a slice, at most: six slices have 1,000. A prime, so that inputs in turn are all met
 
 
@@ -351,6 +358,7 @@ class Measurement:
     compiler: Compiler | None = None  # None: nothing was compiled, or not recorded
     vanishing: float | None = None  # the share of first moments that a long training makes subnormal; None: not asked
     exported: Exported | None = None  # None: a Keras model predicted, or its baseline
+    feed: FeedAlone | None = None  # None: no feeds were compared
     movement: Movement | None = None  # None: not trained, not the case's first trial, or by an earlier kerasbench
     facts: dict[str, str] = field(default_factory=dict)  # which code ran, by kerasbench.facts; empty: no Keras model
     lost: list[str] = field(default_factory=list)  # what this Keras has elsewhere, and what was not looked at for it

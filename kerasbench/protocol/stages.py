@@ -9,6 +9,7 @@ PREDICTIONS = ONE, BATCH, ALL = "predict_one", "predict_batch", "predict_all"
 PREDICT_CALLS = ONE_CALL, BATCH_CALL = "predict_call_one", "predict_call_batch"
 # Before all stages, in a row's first block: each turn is one more step, until the parent answers with the row's sizes.
 PILOT = "pilot"
+FEED = "feed"  # what feeds `fit`, by itself
 # The samples of PARTS, a slice of each in every turn: steps that are fed from arrays; with a batch that lies ready on
 # the device; and without fit: the compiled step alone (torch: the eager one).
 PARTS_OF_STEP = ("parts_arrays", "parts_ready", "parts_bare")
@@ -43,6 +44,7 @@ _STAGES = (  # in the order in which a trial has them
     Stage(ONE, "predict", "single prediction", "single", "single predictions", way=ON_BATCH),
     Stage(BATCH, "predict", "prediction of a batch", "forward", "predictions of a batch", way=ON_BATCH, batched=True),
     Stage(ALL, "predict", "pass of predict", "whole", "passes of predict", lead=3, long=True),
+    Stage(FEED, "feed alone", "batch of a feed alone", "parts", "a feed by itself", lead=0),
     Stage(PARTS, "parts", "step in three ways", "parts", "what a step is made of", lead=0, room=1.0, sum_of=3),
     Stage("call_one", "calls", "call one", "single", way=CALL),
     Stage("call_batch", "calls", "call batch", "forward", way=CALL, batched=True),

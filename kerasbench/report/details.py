@@ -140,6 +140,15 @@ def value(row: Row, column: Column, name: str) -> Cell:
     return EMPTY if estimate is None else Cell(with_range(estimate), estimate.value)
 
 
+def feeds(findings: Findings) -> Section | None:
+    notes = [
+        "Alone: batches that a loop takes from what Keras reads, without a model. Waiting: what a step takes beyond "
+        "one whose batch lies ready on the device. Data lie in memory."
+    ]
+    metrics = ("feed_batch_ms", "feed_waiting", "feed_import_ms", "feed_import_mib")
+    return metric_table(findings.plain, "What feeds cost", metrics, notes)
+
+
 def calls(findings: Findings) -> Section | None:
     notes = [
         "model(x): on a tensor that is on the device, without gradients. Compiled: the same call by torch.compile "

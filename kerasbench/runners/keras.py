@@ -4,7 +4,7 @@ import dataclasses
 import math
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -142,15 +142,9 @@ class KerasRunner(Trainer):
         """Train as a user does, without a progress bar; shuffled, as Keras does by default."""
         if self.feed.loop is not None:
             return self._go_on(self.feed.loop, hooks, epochs)
-        shuffle = shuffle and self.feed.shuffle
-        arguments = self._arguments(rows) if isinstance(rows, Rows) else dict(rows)
-        if self.feed.class_weight is not None and isinstance(rows, Rows):
-            arguments["class_weight"] = dict(self.feed.class_weight)
-        if shuffle and self.feed.feeder is not None and isinstance(rows, Rows):
-            arguments, shuffle = {"x": self.made_feed(self.feed.step(rows))}, False  # it shuffles by itself
-        arguments |= self._besides(hooks, whole)
+        arguments = self._given(rows, shuffle and self.feed.shuffle) | self._besides(hooks, whole)
         try:
-            logs: Logs = self.model.fit(**arguments, verbose=0, epochs=epochs, shuffle=shuffle).history
+            logs: Logs = self.model.fit(**arguments, verbose=0, epochs=epochs).history
         except ValueError as error:
             if NO_LOSS not in str(error):
                 raise
@@ -158,6 +152,31 @@ class KerasRunner(Trainer):
         if self.feed.is_of_script and "loss" not in logs:  # of a training step of its own
             logs = {**logs, "loss": next(iter(logs.values()), [0.0] * epochs)}
         return logs
+
+    def _given(self, rows: Fed, shuffle: bool) -> dict[str, Any]:
+        """Return what `fit` is given for its batches."""
+        if not isinstance(rows, Rows):
+            return {**rows, "shuffle": shuffle}
+        if shuffle and self.feed.feeder is not None:
+            return {"x": self.made_feed(self.feed.step(rows)), "shuffle": False}  # it shuffles by itself
+        weights = {} if self.feed.class_weight is None else {"class_weight": dict(self.feed.class_weight)}
+        return {**self._arguments(rows), **weights, "shuffle": shuffle}
+
+    def epochs(self, rows: Rows) -> Callable[[], Iterator[Any]] | None:
+        if self.feed.stream is not None or self.feed.loop is not None:
+            return None
+        try:
+            adapter = private.ADAPTER.find()(**self._given(rows, self.feed.shuffle))
+        except private.LostNameError:
+            return None
+        batches = getattr(adapter, self.backend.ITERATOR)
+
+        def epoch() -> Iterator[Any]:
+            adapter.on_epoch_begin()
+            yield from batches()
+            adapter.on_epoch_end()
+
+        return epoch
 
     def made_feed(self, parts: tuple[Any, ...]) -> Any:
         """Return batches that the feed makes of these rows in place of arrays."""
@@ -251,7 +270,7 @@ class KerasRunner(Trainer):
         if self.feed.workload.feed is not None or self.feed.workers:  # these start with each `fit`
             return None
         try:
-            adapter_of = private.ARRAYS.find()
+            adapter_of = private.ADAPTER.find()
         except private.LostNameError:
             return None
 

@@ -3,7 +3,7 @@
 import sys
 import time
 from abc import abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -98,6 +98,10 @@ class Trainer(Predictor):
 
     def shuffle_ns(self, rows: int, few: int, batch: int) -> int | None:
         """By how much longer it needs to draw the order of so many rows than that of a few; None: it has its own."""
+        return None
+
+    def epochs(self, rows: Rows) -> Callable[[], Iterator[Any]] | None:
+        """Return what begins an epoch of the batches that `fit` takes of these rows; None: they cannot be had alone."""
         return None
 
     def keep_busy(self, ns: int) -> None:

@@ -1,6 +1,7 @@
 """What a mode measures otherwise than a plain run: its ``Planner``, in ``modes/<name>/plan.py``. Here: a plain run."""
 
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from kerasbench.analysis.cases import PREDICTED, PREDICTED_ONE, headline_of
@@ -11,6 +12,7 @@ from kerasbench.plan.catalog import Selected
 from kerasbench.protocol.columns import Device, Options
 from kerasbench.protocol.measurement import Slice
 from kerasbench.protocol.requests import TrialPlan
+from kerasbench.protocol.stages import FEED
 from kerasbench.results.run import Run, RunConfig
 from kerasbench.runs.rows import Decision, RowProgress
 from kerasbench.variants.variant import Refusal
@@ -38,7 +40,10 @@ class Planner(Generic[Own]):
         return list(self.config.options)
 
     def plan(self, options: Options) -> TrialPlan:
-        return self.config.effort.plan
+        """Where feeds are compared, each is measured by itself, too."""
+        plan = self.config.effort.plan
+        compares = any("feed" in other for other in self.config.options) and plan.agenda.usual
+        return replace(plan, stages=(*plan.stages, FEED)) if compares else plan
 
     def refusal(self, selected: Selected) -> Refusal:
         """Return why this mode cannot measure a workload, and what to do."""

@@ -49,7 +49,7 @@ class Feed(Variant[str]):
         return value
 
     def remade(self, value: str, model: Any, feed: "Rows") -> "tuple[Any, Rows]":
-        if feed.workload.feed is not None or feed.stream is not None:
+        if not (feed.workload.feed is None and feed.stream is None and feed.loop is None):
             remedy = "leave out --feed for this workload"
             raise TrialFailure(Failure(Code.UNSUPPORTED, "its batches come from a pipeline of its own", remedy))
         return model, dataclasses.replace(feed, feeder=FEEDERS[value])

@@ -134,6 +134,10 @@ class Variant(Generic[V]):
         """Return why it cannot be had, and what to do; None where it can."""
         return None
 
+    def goes_with(self, options: Options) -> bool:
+        """Tell whether its value in these options can be had with the others of them."""
+        return True
+
     def is_there(self, facts: CaseFacts) -> bool:
         """Tell whether there is anything to measure; where there is not, it is left out of whole suites."""
         return True

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from kerasbench.protocol.columns import Options
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.runners.feeders import FEEDERS
 from kerasbench.text import count
@@ -33,10 +34,13 @@ class Workers(Variant[int]):
     def describe(self, value: int, backend: str) -> str:
         return count(value, "worker")
 
+    def goes_with(self, options: Options) -> bool:
+        return self.name not in options or options.get("feed") in WITH_WORKERS
+
     def refusal(self, value: int, facts: CaseFacts) -> Refusal:
-        feed = str(facts.options.get("feed", "arrays"))
-        if feed in WITH_WORKERS:
+        if self.goes_with(facts.options):
             return None
+        feed = facts.options.get("feed", "arrays")
         named = f"{', '.join(WITH_WORKERS[:-1])} or {WITH_WORKERS[-1]}"
         return f"the feed {feed} has no workers", f"add --feed {named}, or leave out --workers"
 

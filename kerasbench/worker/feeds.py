@@ -1,16 +1,23 @@
-"""A feed by itself: whether it gives the rows that it was made of."""
+"""A feed by itself: whether it gives the rows that it was made of, and how fast its batches come."""
 
+import dataclasses
+import itertools
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from kerasbench.protocol.measurement import FeedAlone, Slice, Turn
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.runners.inputs import leaves
 from kerasbench.runners.keras import KerasRunner
 from kerasbench.runners.streams import as_array, epoch_of
+from kerasbench.runners.trainer import Trainer
+from kerasbench.worker.clock import Ask, Pace, measure_slices
+from kerasbench.worker.parts import fit_slice
+from kerasbench.worker.train import LEAST_QUEUES
 
 LONGEST_S = 10.0  # an epoch of a slow feed is looked at for so long: what is not seen by then may be missing
 
@@ -40,6 +47,54 @@ def row_hashes(parts: Any) -> Iterator[int]:
     texts = [array.reshape(len(array), -1).view(np.uint8) for array in arrays]
     whole = np.concatenate(texts, axis=1) if len(texts) > 1 else texts[0]
     return map(hash, map(bytes, whole))
+
+
+def measure_alone(runner: Trainer, pace: Pace, ask: Ask) -> FeedAlone | None:
+    """Measure slices of as many batches as the pace has steps, which a loop takes as Keras would, and drops.
+
+    None: its batches cannot be had without a `fit`.
+    """
+    feed, count = runner.feed, pace.plan.steps_per_slice or 1
+    steps = LEAST_QUEUES * (runner.queued_batches + count + 1)
+    epoch = runner.epochs(feed.train.repeated(steps * feed.batch))
+    if epoch is None:
+        return None
+    batches = Batches(epoch, steps)
+    batch = runner.place(feed.stepped(feed.first_batch))
+    ready_ns: list[float] = []
+
+    def measure(turn: Turn) -> Slice:
+        ready = runner.backend.ready(batch, steps)
+        ready_ns.append(fit_slice(runner, ready, steps, dataclasses.replace(pace, queued=0), turn).unit_ns)
+        batches.discard(runner.queued_batches, count)
+        began = pace.meter.read()
+        batches.take(count)
+        return pace.meter.with_card(pace.meter.read().since(began, count, turn))
+
+    measure_slices(ask, measure)
+    return FeedAlone(ready_ns)
+
+
+class Batches:
+    """Of one epoch after another, each of so many batches."""
+
+    def __init__(self, epoch: Callable[[], Iterator[Any]], steps: int) -> None:
+        self._epoch, self._steps, self._left = epoch, steps, 0
+        self._batches: Iterator[Any] = iter(())
+
+    def discard(self, queued: int, count: int) -> None:
+        """Use up what was put by, in an epoch that then has so many more; its first batch, which starts it, is gone."""
+        if self._left < queued + count:
+            for _ in self._batches:  # its workers end with it
+                pass
+            self._batches, self._left = self._epoch(), self._steps
+            self.take(1)
+        self.take(queued)
+
+    def take(self, count: int) -> None:
+        for _ in itertools.islice(self._batches, count):
+            pass
+        self._left -= count
 
 
 def _refusal(cause: str) -> TrialFailure:

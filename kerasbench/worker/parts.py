@@ -24,18 +24,10 @@ def measure_parts(runner: Trainer, pace: Pace, ask: Ask) -> Parts | None:
     fed: Fed = feed.train[: full_steps * feed.batch]
     if feed.stream is not None:  # beside the first of its batches from memory: what it takes longer, a step waits for
         fed, full_steps, pace = feed.stream, feed.workload.steps, dataclasses.replace(pace, queued=feed.queue)
-    warmed = dataclasses.replace(pace.plan, warmup_slices=1)
     batch = runner.place(feed.stepped(feed.first_batch))
     bare = runner.bare_steps(batch)
     if bare is None:
         return None
-
-    def of_fit(rows: Fed, turn: Turn) -> Slice:
-        warmup = WarmUpClock(warmed, full_steps, 0, executed=runner.steps_per_execution)
-        clock = SliceClock(warmup, pace, alone=True)
-        runner.fit(rows, StepWindow(runner, clock, pace, granted(1, turn)), ENDLESS, whole=bool(runner.callbacks))
-        (slice_,) = clock.slices
-        return slice_
 
     def by_itself(turn: Turn) -> Slice:
         with bare() as run:
@@ -45,8 +37,8 @@ def measure_parts(runner: Trainer, pace: Pace, ask: Ask) -> Parts | None:
             return pace.meter.with_card(pace.meter.read().since(began, steps, turn))
 
     ways = (
-        lambda turn: of_fit(fed, turn),
-        lambda turn: of_fit(runner.backend.ready(batch, full_steps), turn),
+        lambda turn: fit_slice(runner, fed, full_steps, pace, turn),
+        lambda turn: fit_slice(runner, runner.backend.ready(batch, full_steps), full_steps, pace, turn),
         by_itself,
     )
     slices = (list[Slice](), list[Slice](), list[Slice]())
@@ -61,6 +53,16 @@ def measure_parts(runner: Trainer, pace: Pace, ask: Ask) -> Parts | None:
         run(1)  # traced and compiled before it is timed
     measure_slices(ask, measure)
     return Parts(dict(zip(PARTS_OF_STEP, map(Samples.of, slices), strict=True)), runner.peak_flops())
+
+
+def fit_slice(runner: Trainer, rows: Fed, full_steps: int, pace: Pace, turn: Turn) -> Slice:
+    """Return a slice of the pace's steps, of a `fit` of its own."""
+    warmed = dataclasses.replace(pace.plan, warmup_slices=1)
+    warmup = WarmUpClock(warmed, full_steps, 0, executed=runner.steps_per_execution)
+    clock = SliceClock(warmup, pace, alone=True)
+    runner.fit(rows, StepWindow(runner, clock, pace, granted(1, turn)), ENDLESS, whole=bool(runner.callbacks))
+    (slice_,) = clock.slices
+    return slice_
 
 
 def _sum(slices: list[Slice], turn: Turn) -> Slice:

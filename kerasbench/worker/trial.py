@@ -13,7 +13,7 @@ from kerasbench.protocol.columns import GPU
 from kerasbench.protocol.measurement import Batch, Measurement, Parity, Samples, Slice, Turn, Usage
 from kerasbench.protocol.messages import FIRST_CALL, FIRST_PREDICTION, FIRST_STEP, Code, Message, TrialFailure
 from kerasbench.protocol.requests import TrialRequest, counts_epochs
-from kerasbench.protocol.stages import PARTS, STAGES, TRAIN
+from kerasbench.protocol.stages import FEED, PARTS, STAGES, TRAIN
 from kerasbench.runners.failure import leave_devices_to, refuse_other_frameworks
 from kerasbench.runners.inputs import describe
 from kerasbench.runners.layers import can_be_silenced, random_layers, sensitive_layers, silence
@@ -26,6 +26,7 @@ from kerasbench.worker.clock import UNHURRIED_NS, Ask, Pace
 from kerasbench.worker.context import TrialContext
 from kerasbench.worker.evidence import read_facts
 from kerasbench.worker.exported import loaded
+from kerasbench.worker.feeds import measure_alone
 from kerasbench.worker.movement import MovementMeter
 from kerasbench.worker.parts import Parts, measure_parts
 from kerasbench.worker.pipe import Pipe
@@ -103,7 +104,7 @@ def measured(trial: TrialContext) -> Measurement:
     stage_facts = {
         stage: MEASURE[stage](trial, stage, start)
         for stage in trial.plan.stages
-        if stage != PARTS and trial.measures(stage)
+        if stage not in (FEED, PARTS) and trial.measures(stage)
     }
     end = finish(trial, start)
     parity, movement = start.parity, None
@@ -113,6 +114,7 @@ def measured(trial: TrialContext) -> Measurement:
             parity, same_loss = compare_fresh(trial, parity)
             movement = movement if same_loss else None  # from another loss come other gradients
     # Last, for its large products belong to no peak.
+    alone = feed_alone(trial, steps) if isinstance(steps, Steps) and trial.measures(FEED) else None
     parts = step_parts(trial, steps) if isinstance(steps, Steps) and trial.measures(PARTS) else None
     workload = trial.runner.feed.workload
     return Measurement(
@@ -140,6 +142,7 @@ def measured(trial: TrialContext) -> Measurement:
         compiler=end.compiler,
         vanishing=end.vanishing,
         exported=trial.exported,
+        feed=alone,
         movement=movement,
         facts=read_facts(trial, start.notes, end.resolved, end.compiler),
         lost=private.lost(),
@@ -399,6 +402,13 @@ def compare_fresh(trial: TrialContext, parity: Parity | None) -> tuple[Parity | 
                 raise
             # What has been measured stands, and the page says that it was not compared.
     return parity, same_loss
+
+
+def feed_alone(trial: TrialContext, steps: Steps) -> measurement.FeedAlone | None:
+    """Measure what feeds the steps by itself, by slices of as many batches."""
+    plan = dataclasses.replace(trial.plan, steps_per_slice=steps.training.steps_per_slice)
+    with trial.pipe.phase("feed alone"):
+        return measure_alone(trial.trainer, dataclasses.replace(trial.pace, plan=plan), trial.ask(FEED))
 
 
 def step_parts(trial: TrialContext, steps: Steps) -> Parts | None:

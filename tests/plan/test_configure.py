@@ -141,6 +141,12 @@ EXECUTIONS = ["1", "8"]
             "",
         ),
         (Settings(choices={"malloc": ["default", "keep"], "threads": ["1"]}), "threads=1, malloc=keep threads=1", ""),
+        (  # workers are of some feeds alone, and where none of these is there, the plan says so
+            Settings(choices={"feed": ["arrays", "dataloader"], "workers": ["0", "2"]}),
+            ", feed=dataloader, feed=dataloader workers=2",
+            "",
+        ),
+        (Settings(choices={"workers": ["2"]}), "workers=2", ""),
         (  # the loop of a baseline is its own
             Settings(choices={"jit": ["on"], "native": [""], "steps_per_execution": EXECUTIONS, "warm_cache": [""]}),
             "jit=on steps-per-execution=1, jit=on steps-per-execution=8",

@@ -266,9 +266,9 @@ def test_the_order_of_the_published_rows_is_timed_as_keras_draws_it(monkeypatch:
             now_ns[0] += drawn[-1][0] + 10_000 * (len(drawn) == 2)
             return iter([0])
 
-    package: Any = SimpleNamespace(ArrayDataAdapter=Adapter, config=SimpleNamespace(backend=lambda: "torch"))
+    package: Any = SimpleNamespace(get_data_adapter=Adapter, config=SimpleNamespace(backend=lambda: "torch"))
     runner.keras = package
-    names = ("keras", "src", "trainers", "data_adapters", "array_data_adapter")
+    names = ("keras", "src", "trainers", "data_adapters")
     for name in itertools.accumulate(names, "{}.{}".format):
         monkeypatch.setitem(sys.modules, name, package)
     monkeypatch.setattr(keras, "time", SimpleNamespace(perf_counter_ns=lambda: now_ns[0]))

@@ -1,6 +1,7 @@
 """Whole trials of a model that trains nothing, whose parent grants turns at once: what is measured and told."""
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
@@ -20,6 +21,7 @@ from kerasbench.protocol.stages import (
     BATCH,
     BUILD_CLEARED,
     EPOCH,
+    FEED,
     ONE,
     PARTS,
     PARTS_OF_STEP,
@@ -356,3 +358,14 @@ def test_steps_that_waited_for_a_feed_are_calibrated_all_the_same(monkeypatch: p
         counts.append([slice_.count for slice_ in parent.slices[TRAIN]])
     assert counts[0] == [4, 4]
     assert min(counts[1]) >= 8  # as many as its workers deliver at once
+
+
+def test_a_feed_is_measured_by_itself_beside_steps_on_a_batch_that_lies_ready() -> None:
+    batches = itertools.repeat(None, 10**6)
+    plan = dataclasses.replace(PLAN, stages=(*PLAN.stages, FEED))
+    found = measured(plan, parent := Parent(), runner(epochs=lambda rows: lambda: batches))
+    steps = made.trained(found).steps_per_slice
+    assert [slice_.count for slice_ in parent.slices[FEED]] == [steps] * CYCLES
+    assert len(made.known(found.feed).ready_ns) == CYCLES
+    hidden = measured(plan, Parent(), runner(epochs=lambda rows: None))
+    assert hidden.feed is None and hidden.training is not None

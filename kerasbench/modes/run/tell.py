@@ -22,6 +22,7 @@ from kerasbench.results.run import RunConfig
 
 UNFOLDED: dict[str, Builder] = {
     "published_epochs": details.published_epochs,
+    "feeds": details.feeds,
     "calls": details.calls,
     "new_tokens": generation.new_tokens,
     "exported": details.exported,
