@@ -9,7 +9,7 @@ import pytest
 
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code, TrialFailure
-from kerasbench.runners.feeders import FEEDERS, to_paste
+from kerasbench.runners.feeders import FEEDERS
 from tests.real import trials
 
 pytestmark = pytest.mark.real
@@ -20,15 +20,15 @@ os.environ["KERAS_BACKEND"] = "torch"
 import keras
 import numpy as np
 from kerasbench.runners.streams import epoch_of
-from kerasbench.runners.feeders import FEEDERS
+from kerasbench.runners.feeders import FEEDERS, to_paste
 from kerasbench.worker.feeds import row_hashes
 
-def main():
+def main(name, workers, lines):
     x, y, batch_size = np.random.rand(80, 4).astype("float32"), np.arange(80) % 3, 16
     given = collections.Counter(row_hashes((x, y)))
-    made = FEEDERS[{name!r}].make((x, y), batch_size, {workers})
-    scope = {{"x": x, "y": y, "batch_size": batch_size, "keras": keras, "np": np}}
-    exec({lines!r}, scope)
+    made = FEEDERS[name].make((x, y), batch_size, workers)
+    scope = {"x": x, "y": y, "batch_size": batch_size, "keras": keras, "np": np}
+    exec(lines, scope)
     for batches in (made, scope["batches"]):
         epoch = list(epoch_of(batches))
         rows = collections.Counter(row for batch in epoch for row in row_hashes(batch))
@@ -39,24 +39,24 @@ def main():
     assert len(history["loss"]) == 2
 
 if __name__ == "__main__":
-    main()
+    for name, workers in CASES:
+        main(name, workers, to_paste(name, workers))
 """
 
 
+THERE = [name for name, feeder in FEEDERS.items() if find_spec(feeder.package) is not None]
+ONE_PROCESS = [*((name, 0) for name in THERE), ("dataloader", 2), ("pydataset", 2)]
+
+
 @pytest.mark.parametrize(
-    ("name", "workers"),
-    [
-        *((name, 0) for name in FEEDERS),
-        ("dataloader", 2),
-        ("pydataset", 2),
-        pytest.param("grain", 2, marks=pytest.mark.weekly),  # each of its processes imports Keras
-    ],
+    "cases",
+    [ONE_PROCESS, pytest.param([("grain", 2)], marks=pytest.mark.weekly)],  # each of its processes imports Keras
 )
-def test_the_lines_to_paste_make_the_batches_that_are_measured(tmp_path: Path, name: str, workers: int) -> None:
-    if find_spec(FEEDERS[name].package) is None:
-        pytest.skip(f"{FEEDERS[name].package} is not installed")
+def test_the_lines_to_paste_make_the_batches_that_are_measured(tmp_path: Path, cases: list[tuple[str, int]]) -> None:
+    if not {name for name, _ in cases} <= {*THERE}:
+        pytest.skip("grain is not installed")
     script = tmp_path / "your_script.py"
-    script.write_text(SCRIPT.format(name=name, workers=workers, lines=to_paste(name, workers)))
+    script.write_text(SCRIPT.replace("CASES", repr(cases)))
     subprocess.run([sys.executable, script], check=True, timeout=300)
 
 
@@ -64,8 +64,8 @@ def test_the_lines_to_paste_make_the_batches_that_are_measured(tmp_path: Path, n
     ("backend", "options", "kind"),
     [
         ("jax", Options(feed="dataloader"), "a DataLoader"),
-        ("torch", Options(feed="tf.data"), "tf.data"),
-        ("tensorflow", Options(feed="pydataset", workers=2), "a PyDataset"),
+        pytest.param("torch", Options(feed="tf.data"), "tf.data", marks=pytest.mark.weekly),
+        pytest.param("tensorflow", Options(feed="pydataset", workers=2), "a PyDataset", marks=pytest.mark.weekly),
     ],
 )
 def test_a_child_trains_on_the_feed_that_was_asked_for(faults: Path, backend: str, options: Options, kind: str) -> None:
