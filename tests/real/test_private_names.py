@@ -22,7 +22,7 @@ pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[2]
 LOOKS_UP = ROOT / "tests" / "private_names.py"  # in a process of its own: it imports Keras
 NIGHTLY = "keras-nightly"
-PLACES = {"ArrayDataAdapter", "_compute_attention", "gru", "lstm"}
+PLACES = {"get_data_adapter", "_compute_attention", "gru", "lstm"}
 OWN = {
     "jax": {"JAXEpochIterator"},
     "tensorflow": set(),
@@ -66,7 +66,7 @@ def test_a_keras_without_them_is_measured_and_what_is_lost_is_said(backend: str,
     measurement = trials.measured(outcome)
     assert len(measurement.samples[TRAIN]) and measurement.peak_flops is not None
     assert (made.known(measurement.short_epoch).shuffle_ns, measurement.facts["recurrent"]) == (None, "LSTM: not known")
-    missing = {"ArrayDataAdapter", "lstm", *(["get_device"] if backend == "torch" else [])}
+    missing = {"get_data_adapter", "lstm", *(["get_device"] if backend == "torch" else [])}
     missing |= {"gone"} if backend == "tensorflow" else set()
     assert {sentence.split(" has no ")[1].split(" ")[0] for sentence in measurement.lost} == missing
 
