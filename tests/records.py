@@ -74,17 +74,19 @@ def dated(day: int, torch_ms: float, keras: str, jax_ms: float = 2.0) -> Run:
 DATED = [dated(3, 9.0, "3.15.0"), dated(1, 6.0, "3.9.0"), dated(2, 12.0, "3.10.0", jax_ms=4.0)]
 
 
-def stored(folder: Path, *steps_ms: float, started: str = "2026-01-02T03:04:05Z") -> Path:
-    """Put a run of so many rounds into a folder of its own."""
-    run = made.record(*made.in_rounds(*steps_ms, code="a"), rounds=len(steps_ms))
+def stored(folder: Path, *steps_ms: float, started: str = "2026-01-02T03:04:05Z", **measured: Any) -> Path:
+    """Put a run of so many rounds into a folder of its own; ``measured``: other fields of its measurements."""
+    trials = [made.changed(trial, measurement=measured) for trial in made.in_rounds(*steps_ms, code="a")]
+    run = made.record(*trials, rounds=len(steps_ms))
     made.stored(folder, made.changed(run, started=started))
     return folder
 
 
-def stored_by_turns(folder: Path, first: int, *steps_ms: float) -> Path:
+def stored_by_turns(folder: Path, first: int, *steps_ms: float, **measured: Any) -> Path:
     """Put a run of three rounds for each step into a folder, at every other hour."""
     for index, step in enumerate(steps_ms):
-        stored(folder, step, step * 1.001, step * 0.999, started=f"2026-01-02T{first + 2 * index:02}:00:00Z")
+        started = f"2026-01-02T{first + 2 * index:02}:00:00Z"
+        stored(folder, step, step * 1.001, step * 0.999, started=started, **measured)
     return folder
 
 

@@ -20,7 +20,7 @@ import pytest
 from kerasbench import api
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.metrics import METRICS
+from kerasbench.analysis.metrics import MEMORY_BY_PHASE, METRICS
 from kerasbench.analysis.table import MEASURED, NAMES, Observation, observations
 from kerasbench.api.results import Results
 from kerasbench.host.noise import WarningKind
@@ -212,7 +212,9 @@ def test_they_have_every_mode_warning_and_metric(documents: list[Document], obse
     assert {warned.kind for printed in documents for warned in printed.warnings} == set(WarningKind)
     assert {failed.code for printed in documents for failed in printed.failures} == set(Code)
     assert {ratio.verdict for printed in documents for ratio in printed.ratios} == {*Verdict, None}
-    assert {line.metric for line in observed} - {""} == {metric.name for metric in METRICS}
+    metrics = {line.metric for line in observed} - {""}
+    assert metrics & {*MEMORY_BY_PHASE}  # of which each phase says the same
+    assert metrics | {*MEMORY_BY_PHASE} == {metric.name for metric in METRICS}
     assert {line.status for line in observed} == {MEASURED, *Code}
 
 

@@ -21,7 +21,7 @@ from kerasbench.runners.keras import KerasRunner
 PACKAGE = Path(kerasbench.__file__).parent
 IN_CHILDREN = ("backends", "facts", "runners", "runtimes", "variants", "sources", "worker")
 # Attributes of others than Keras: of kerasbench's own classes, of Python, of torch and its modules.
-NOT_OF_KERAS = {"_VF", "_dynamo", "_exit", "_finder", "_inductor", "_inputs", "_name", "_uncounted"}
+NOT_OF_KERAS = {"_VF", "_dynamo", "_exit", "_finder", "_getframe", "_inductor", "_inputs", "_name", "_uncounted"}
 NAME = PrivateName(("keras.new:Layer._call", "keras.old:_call"), "nothing tells how it is called")
 
 

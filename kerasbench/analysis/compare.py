@@ -10,6 +10,7 @@ from typing import NamedTuple
 from kerasbench.analysis.contrasts import CaseInRow, Contrast, judge
 from kerasbench.analysis.differences import Difference, differences
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, LogEstimate, Verdict, estimate
+from kerasbench.analysis.metrics import MEMORY_BY_PHASE
 from kerasbench.analysis.summary import summarize
 from kerasbench.errors import Undecided
 from kerasbench.protocol.columns import CaseKey, Column
@@ -45,6 +46,7 @@ class RunComparison:
     failed: list[tuple[CaseKey, Failure]]  # they were measured before
     effect: float = MINIMAL_EFFECT  # the smallest difference that counts
     differences: list[Difference] = field(default_factory=list)  # which code ran
+    memory: list[Change] = field(default_factory=list)  # by phase, of the same cases
 
     @property
     def verdicts(self) -> Counter[Verdict | None]:
@@ -52,9 +54,9 @@ class RunComparison:
 
     @property
     def regressions(self) -> list[CaseKey]:
-        """The cases that became significantly slower, and those that were measured before and now fail."""
-        slower = [change.case for change in self.changes if change.contrast.verdict is Verdict.SLOWER]
-        return slower + [case for case, _ in self.failed]
+        """The cases that are clearly slower or hold more memory, and those that were measured before and now fail."""
+        worse = [change.case for change in (*self.changes, *self.memory) if change.contrast.verdict is Verdict.SLOWER]
+        return [*dict.fromkeys(worse)] + [case for case, _ in self.failed]
 
     @property
     def overall(self) -> float | None:
@@ -81,16 +83,20 @@ def compare(old: Sequence[Run], new: Sequence[Run]) -> RunComparison:
     """Compare what stands for every case over the runs of each side, by Welch's interval on logarithms."""
     (was, before, _), (now, after, failed) = _side(old), _side(new)
     is_one_machine = len({record.machine.identity for record in (*old, *new)}) == 1
-    changes = [_change(before[case], after[case], is_one_machine) for case in before if case in after]
+    both = [(before[case], after[case]) for case in before if case in after]
     effect = max(was.minimal_effect, now.minimal_effect)
-    contrasts = {change.case: change.contrast for change in changes if not change.contrast.why}
-    contrasts = judge(contrasts, effect, by_run=False)
+    changes = _judged([_change(*pair, is_one_machine, pair[0][0].place.row.headline) for pair in both], effect)
+    memory = []
+    for metric in MEMORY_BY_PHASE:
+        measured = [pair for pair in both if all(side[0].values(metric) for side in pair)]
+        memory += _judged([_change(*pair, is_one_machine, metric) for pair in measured], effect)
     return RunComparison(
-        changes=[change._replace(contrast=contrasts.get(change.case, change.contrast)) for change in changes],
+        changes=changes,
         added=[case for case in after if case not in before],
         vanished=[case for case in before if case not in after and case not in failed],
         failed=[(case, failed[case]) for case in before if case in failed],
         effect=effect,
+        memory=memory,
         differences=[
             different
             for case in before
@@ -106,6 +112,9 @@ class _Observation(NamedTuple):
     manner: dict[str, object]  # how it was measured, in words: what differs in it has no verdict
     source: tuple[str, str]  # tells a changed case from an unchanged one
     likeness: tuple[object, ...]  # what runs of one side must share to count together
+
+    def values(self, metric: str) -> list[float]:
+        return self.steps_ms if metric == self.place.row.headline else self.place.case.values(metric)
 
 
 def _side(records: Sequence[Run]) -> tuple[Run, dict[CaseKey, list[_Observation]], dict[CaseKey, Failure]]:
@@ -147,15 +156,25 @@ def _observed(record: Run) -> Iterator[_Observation]:
         yield _Observation(CaseInRow(row, column), case.steps_ms, manner, source, likeness)
 
 
-def _change(old: Sequence[_Observation], new: Sequence[_Observation], is_one_machine: bool) -> Change:
+def _judged(changes: Sequence[Change], effect: float) -> list[Change]:
+    contrasts = judge({c.case: c.contrast for c in changes if not c.contrast.why}, effect, by_run=False)
+    return [change._replace(contrast=contrasts.get(change.case, change.contrast)) for change in changes]
+
+
+def _change(old: Sequence[_Observation], new: Sequence[_Observation], is_one_machine: bool, metric: str) -> Change:
     # A stretch of runs of one side is one observation: else a slower day would be a slower version.
     sides = ((False, old), (True, new))
-    runs = [(run.place.row.run, is_new, estimate(run.steps_ms).value) for is_new, side in sides for run in side]
-    observations_ms: tuple[list[float], list[float]] = ([], [])
+    runs = [
+        (run.place.row.run, is_new, estimate(values).value)
+        for is_new, side in sides
+        for run in side
+        if (values := run.values(metric))
+    ]
+    observations: tuple[list[float], list[float]] = ([], [])
     for is_new, stretch in groupby(sorted(runs), key=lambda run: run[1]):
-        observations_ms[is_new].append(statistics.geometric_mean([step_ms for _, _, step_ms in stretch]))
-    old_ms, new_ms = observations_ms
-    ratio = estimate(new_ms).and_then(estimate(old_ms).inverse)
+        observations[is_new].append(statistics.geometric_mean([value for _, _, value in stretch]))
+    old_values, new_values = observations
+    ratio = estimate(new_values).and_then(estimate(old_values).inverse)
     differing = [name for name, was in old[0].manner.items() if new[0].manner[name] != was]
     why = ""
     if not is_one_machine:
@@ -167,9 +186,9 @@ def _change(old: Sequence[_Observation], new: Sequence[_Observation], is_one_mac
     elif not new[0].manner[CODE]:
         why = NO_CODE
     return Change(
-        Contrast(new[0].place, old[0].place, old[0].place.row.headline, ratio, why=why),
-        estimate(old[0].steps_ms if len(old) == 1 else old_ms),
-        estimate(new[0].steps_ms if len(new) == 1 else new_ms),
+        Contrast(new[0].place, old[0].place, metric, ratio, why=why),
+        estimate(old[0].values(metric) if len(old) == 1 else old_values),
+        estimate(new[0].values(metric) if len(new) == 1 else new_values),
         source_changed=old[0].source != new[0].source,
         beside=_beside(old[0].place, new[0].place),
     )

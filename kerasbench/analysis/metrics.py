@@ -9,7 +9,19 @@ from itertools import pairwise
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, Estimate, estimate, mean
 from kerasbench.analysis.generation import Growth, typical
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.stages import COMPILED_CALL, FEED, GROWS, ON_BATCH, stage_of, text_stage
+from kerasbench.protocol.messages import FIRST_STEP
+from kerasbench.protocol.stages import (
+    CALLS,
+    COMPILED_CALL,
+    FEED,
+    GROWS,
+    ON_BATCH,
+    PREDICTIONS,
+    STAGES,
+    TRAIN,
+    stage_of,
+    text_stage,
+)
 from kerasbench.results.run import Trial
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns, leaves_out, steady_epoch_ns, steady_step_ns, step_ns
 from kerasbench.text import MIB
@@ -140,6 +152,43 @@ AFTER: dict[str, tuple[str, tuple[str, ...]]] = {
 }
 
 
+# Phases whose memory is told, with what a page calls them; all but those of NAMES_OF_PHASES are stages.
+MEMORY_PHASES = {
+    "import": "import",
+    "build": "build",
+    "first_step": "the first step",
+    TRAIN: "training",
+    **{stage: STAGES[stage].left_out for stage in (*PREDICTIONS, *CALLS)},
+}
+NAMES_OF_PHASES = {"import": ("import", "keras", "device"), "build": ("load", "build"), "first_step": (FIRST_STEP,)}
+
+
+# Of each, what is read: its metric's names and title begin so.
+MEMORY_KINDS = {
+    ("rss_held", "rss_bytes"): "Memory held after",
+    ("rss_most", "most_rss_bytes"): "Most memory in",
+    ("device_held", "device_bytes"): "Device memory held after",
+    ("device_most", "most_device_bytes"): "Most device memory in",
+}
+
+
+def _memory(phase: str, kind: str, field: str, title: str) -> Metric:
+    def read(trial: Trial, measurement: Measurement) -> float | None:
+        names = NAMES_OF_PHASES.get(phase, ())
+        passed = [part for part in trial.phases if part.stage == phase or part.name in names]
+        bytes_ = [known for part in passed if (known := getattr(part, field))]
+        return (max(bytes_) if "most" in kind else bytes_[-1]) if bytes_ else None
+
+    return Metric(f"{kind}_{phase}_mib", "MiB", f"{title} {MEMORY_PHASES[phase]}", read)
+
+
+# In the order of the phases, kind by kind.
+OF_MEMORY = [
+    _memory(phase, kind, field, title) for (kind, field), title in MEMORY_KINDS.items() for phase in MEMORY_PHASES
+]
+MEMORY_BY_PHASE = [metric.name for metric in OF_MEMORY]
+
+
 # What is called, by the beginning of its metrics' names: what a table calls it, its way, and whether it takes a batch.
 NAMED = {"call": "model(x)", "compiled_call": "model(x) compiled", "predict": ON_BATCH, "predict_call": "predict"}
 CALLED = {
@@ -247,6 +296,7 @@ METRICS = (
     *(metric for way in GROWS for metric in _growing(way)),
     Metric("predict_samples_per_s", RATE, "predict, throughput", lambda t, m: _samples_per_s(m)),
     *(_peak_after(name, *after, on_device) for on_device in (False, True) for name, after in AFTER.items()),
+    *OF_MEMORY,
     Metric("peak_rss_mib", "MiB", "Peak memory of the process", lambda t, m: m.peak_rss_bytes, whole=True),
     # A plug-in that counts nothing says 0.
     Metric("peak_device_mib", "MiB", "Peak memory on the device", lambda t, m: m.peak_device_bytes or None, whole=True),

@@ -113,6 +113,10 @@ class Backend(Protocol):
     # The live bytes on the device, now or at their peak, by the backend's own counter; None if it has none. On MPS,
     # which counts no peak, it is what the driver holds at the end.
     def device_bytes(self, device: Device, peak: bool) -> int | None: ...
+
+    # Begins that peak anew with what is live; False: it cannot there. None: this backend never can.
+    reset_peak: Callable[[Device], bool] | None
+
     # NumPy arrays, in tuples and dictionaries however nested, as the backend's tensors, on the device.
     def on_device(self, arrays: Any) -> Any: ...
     # What ``fit`` takes to make so many steps an epoch on one batch that lies ready on the device.

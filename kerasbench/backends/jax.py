@@ -34,6 +34,7 @@ ON_CPU = "export JAX_PLATFORMS=cpu"
 flush_subnormals = None
 fallbacks = None  # XLA compiles a step for one device, whole, or fails
 count_operations = None  # XLA's own analysis counts a loop's body once
+reset_peak = None
 operations = None  # a compiled step shows none of its kernels, and compiling it again takes as long as the first
 UNCACHED = None
 KEEPING = {

@@ -140,6 +140,15 @@ def device_bytes(device: Device, peak: bool) -> int | None:
     return int(mx.get_peak_memory() if peak else mx.get_active_memory())
 
 
+def reset_peak(device: Device) -> bool:
+    import mlx.core as mx
+
+    if device.platform == CPU:
+        return False
+    mx.reset_peak_memory()
+    return True
+
+
 def on_device(arrays: Any) -> Any:
     import keras
 

@@ -176,6 +176,18 @@ def device_bytes(device: Device, peak: bool) -> int | None:
         return None
 
 
+def reset_peak(device: Device) -> bool:
+    import tensorflow as tf
+
+    if device.kind == CPU:
+        return False
+    try:
+        tf.config.experimental.reset_memory_stats("GPU:0")
+    except Exception:  # a pluggable device without counters
+        return False
+    return True
+
+
 def on_device(arrays: Any) -> Any:
     import tensorflow as tf
 

@@ -178,6 +178,15 @@ def device_bytes(device: Device, peak: bool) -> int | None:
     return None
 
 
+def reset_peak(device: Device) -> bool:
+    import torch
+
+    if device.platform not in CUDA_FAMILY:
+        return False
+    torch.cuda.reset_peak_memory_stats()
+    return True
+
+
 def on_device(arrays: Any) -> Any:
     import keras
     import torch

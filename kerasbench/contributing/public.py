@@ -49,7 +49,7 @@ STAYS = """
     Exported.exporter Exported.image_data_format Exported.versions Failure.cause Failure.phase Input.name Input.dtype
     Machine.chip Machine.system Machine.architecture Machine.cores_by_kind Machine.gpus Machine.driver
     Machine.identifier MachineState.governors Measurement.facts Measurement.fallbacks Measurement.lost
-    Movement.weights Parity.silenced Parity.sensitive Phase.name Proof.weights Proof.optimizer Proof.output
+    Movement.weights Parity.silenced Parity.sensitive Phase.name Phase.stage Proof.weights Proof.optimizer Proof.output
     Proof.runtime Published.history RemoteOrigin.host Resolved.dtype_policy Resolved.compute_dtypes
     Resolved.weight_dtypes Resolved.fp32 Resolved.image_data_format Resolved.versions Resolved.processors
     Resolved.recurrent Resolved.subnormals Resolved.malloc Run.started Run.finished Run.stopped_because Run.resumed

@@ -81,7 +81,7 @@ def _ratios(findings: Findings) -> list[document.Ratio]:
 
 def of_comparison(comparison: RunComparison, old: str, new: str) -> document.Document:
     sides, ratios = [], []
-    for change in comparison.changes:
+    for change in (*comparison.changes, *comparison.memory):
         contrast = change.contrast
         for side, value in ((old, change.old), (new, change.new)):
             sides.append(result(of_key(change.case), contrast.metric, value, side=side))

@@ -7,6 +7,7 @@ from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast, light
+from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.names import name_of
 from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.messages import Failure
@@ -41,7 +42,19 @@ def changes(comparison: RunComparison, old: str, new: str) -> Page:
     if not judged:
         title = f"{count(len(comparison.changes), 'case')}, all undecided"
     table = Table(["case", old, f"{new} takes", "meanwhile"], rows)
-    return Page(title, [Section("", table=table, lines=lines, notes=list(_notes(comparison)))])
+    sections = [Section("", table=table, lines=lines, notes=list(_notes(comparison)))]
+    return Page(title, [*sections, *filter(None, [_memory(comparison, old, new)])])
+
+
+def _memory(comparison: RunComparison, old: str, new: str) -> Section | None:
+    rows = []
+    for change in comparison.memory:
+        metric = change.contrast.metric
+        before = Cell(took(change.old, metric), change.old.value)
+        rows.append([*texts(case_title(change.case), BY_NAME[metric].title), before, takes(change.contrast)])
+    clear = count(sum(change.contrast.is_decided for change in comparison.memory), "clear difference")
+    table = Table(["case", "metric", old, f"{new} takes"], rows)
+    return Section(f"Memory by phase: {clear} in {len(rows)} numbers", table=table, folded=True) if rows else None
 
 
 def differing_facts(comparison: RunComparison) -> list[str]:
@@ -71,6 +84,10 @@ def sentences(comparison: RunComparison) -> list[str]:
     for change in comparison.changes:
         if change.contrast.verdict is Verdict.SLOWER:
             lines.append(f"{case_title(change.case)} takes {multiple(change.contrast.ratio.value)} as long as before.")
+    for change in comparison.memory:
+        if change.contrast.verdict is Verdict.SLOWER:
+            title, ratio = BY_NAME[change.contrast.metric].title, multiple(change.contrast.ratio.value)
+            lines.append(f"{case_title(change.case)}: {title[0].lower()}{title[1:]}: {ratio} as much as before.")
     return [*lines, *(f"{case_title(case)} fails now: {failure.cause}" for case, failure in comparison.failed)]
 
 

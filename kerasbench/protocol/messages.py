@@ -42,6 +42,11 @@ class Phase:
     waited_ns: int = 0  # what of it went by while other columns had their turns
     peak_rss_bytes: int | None = None  # the most memory that the process has held up to its end
     peak_device_bytes: int | None = None  # the same of the device's, where the backend counts it
+    stage: str = ""  # that was measured in it, where several have phases of the same name
+    rss_bytes: int | None = None  # that the process held at its end
+    most_rss_bytes: int | None = None  # in it; None: the system tells the peak of the whole process alone
+    device_bytes: int | None = None
+    most_device_bytes: int | None = None
 
     @property
     def duration_ns(self) -> int:

@@ -75,9 +75,6 @@ class Predictor(ABC):
     def compiler(self) -> Compiler | None:
         """Return what its compiler has done in this process; None: nothing, as far as it tells."""
 
-    def peak_device_bytes(self) -> int | None:
-        return None
-
     def vanishing(self) -> float | None:
         """Return the share of first moments that have met no gradient for some hundred steps; None: it has none."""
         return None

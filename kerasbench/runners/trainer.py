@@ -162,6 +162,3 @@ class Trainer(Predictor):
 
     def compiler(self) -> Compiler | None:
         return self.backend.compiler(self.model)
-
-    def peak_device_bytes(self) -> int | None:
-        return self.backend.device_bytes(self.request.device, peak=True)

@@ -20,6 +20,7 @@ from kerasbench.runners.trainer import PreparedModel, Trainer
 from kerasbench.runners.weights import make_weights, share_weights
 from kerasbench.scenario import Scenario, ScenarioError
 from kerasbench.worker.feeds import require_same_rows
+from kerasbench.worker.memory import DeviceCounter, PhaseMemory
 from kerasbench.worker.pipe import Pipe
 
 WITHOUT_LOSS = (
@@ -127,7 +128,7 @@ def take_device(request: TrialRequest, pipe: Pipe) -> None:
     backend.configure(device)
     if backend.flush_subnormals and device.platform == CPU and not request.plan.keeps_subnormals:
         backend.flush_subnormals()  # a long block shows what a long training is like without
-    pipe.peak_device_bytes = lambda: backend.device_bytes(device, peak=True)
+    pipe.on_device = PhaseMemory(DeviceCounter(backend, device))
     for variant, value in variants.chosen(request.options):
         variant.apply(value, backend, device)
 

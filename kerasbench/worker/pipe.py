@@ -4,14 +4,14 @@ import os
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from queue import SimpleQueue
 
 from kerasbench.protocol.measurement import Turn, decode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Message, Phase
 from kerasbench.protocol.requests import Sizes
-from kerasbench.worker.usage import peak_rss_bytes
+from kerasbench.worker.memory import HostCounter, PhaseMemory
 
 
 class Pipe:
@@ -24,7 +24,8 @@ class Pipe:
         self._lines = lines
         self._opened = os.fstat(descriptor)
         self.current_phase = ""
-        self.peak_device_bytes: Callable[[], int | None] = lambda: None  # known once there is a device
+        self.memory = PhaseMemory(HostCounter())
+        self.on_device: PhaseMemory | None = None  # None: no device was taken yet
         self._waited_ns = 0
 
     def send(self, message: Message) -> None:
@@ -37,14 +38,20 @@ class Pipe:
             os._exit(EXIT_PIPE_LOST)
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
-        """Report that a phase has begun; at a good end how long it took and waited, and peaks of memory."""
+    def phase(self, name: str, stage: str = "") -> Iterator[None]:
+        """Report that a phase has begun; at a good end how long it took and waited, and its memory."""
         self.current_phase = name
         self.send(Message(begun=name))
+        for memory in filter(None, (self.memory, self.on_device)):
+            memory.begin()
         self._waited_ns, start_ns = 0, time.monotonic_ns()
         yield
         times = (start_ns, time.monotonic_ns(), self._waited_ns)
-        self.send(Message(phase=Phase(name, *times, peak_rss_bytes(), self.peak_device_bytes())))
+        peak, held, most = self.memory.end()
+        # The phase that takes the device has no peak of its own there.
+        peak_there, held_there, most_there = self.on_device.end() if self.on_device else (None, None, None)
+        phase = Phase(name, *times, peak, peak_there, stage, held, most, held_there, most_there)
+        self.send(Message(phase=phase))
 
     def ask(self, message: Message) -> Turn | Sizes | None:
         """Wait for the next turn. None: the stage is over. Sizes: so is the pilot; they follow from all columns."""

@@ -30,7 +30,7 @@ from kerasbench.worker.feeds import measure_alone
 from kerasbench.worker.movement import MovementMeter
 from kerasbench.worker.parts import Parts, measure_parts
 from kerasbench.worker.pipe import Pipe
-from kerasbench.worker.usage import Meter, card_share_reader, counters_reader, peak_rss_bytes
+from kerasbench.worker.usage import Meter, card_share_reader, counters_reader
 
 SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills one by itself, whatever its hiccups
 
@@ -227,7 +227,7 @@ def steps(trial: TrialContext, stage: str, start: Start) -> Steps:
     """Measure slices of steps, or of whole epochs where these are too short."""
     runner = trial.trainer
     by_epoch = counts_epochs(runner.feed.workload.steps)
-    with trial.pipe.phase("train"):
+    with trial.pipe.phase("train", stage):
         pace = unhurried(trial.pace, start.step_ns, 1 if by_epoch else runner.steps_per_execution)
         # Nothing is left to calibrate, unless the step was slow because it waited for a feed's workers.
         pace = trial.pace if runner.queued_batches else pace
@@ -283,12 +283,12 @@ def batch_predictions(trial: TrialContext, stage: str, start: Start) -> measurem
     if not trial.runner.takes_batches():
         return None
     warmup_calls = trial.sizes.warmup_calls if trial.sizes else predict.ROTATED_INPUTS
-    with trial.pipe.phase("predict"):
+    with trial.pipe.phase("predict", stage):
         return predict.time_batches(trial.runner, batch_of(trial, stage), trial.pace, trial.ask(stage), warmup_calls)
 
 
 def passes(trial: TrialContext, stage: str, start: Start) -> measurement.Passes:
-    with trial.pipe.phase("predict"):
+    with trial.pipe.phase("predict", stage):
         most_batches = trial.sizes.pass_batches if trial.sizes else None
         return predict.time_passes(trial.runner, trial.pace, trial.ask(stage), most_batches)
 
@@ -300,7 +300,7 @@ def calls(trial: TrialContext, stage: str, start: Start) -> measurement.Calls | 
         way = predict.first_call(STAGES[stage].way, trial.runner, batch_of(trial, stage))
     if way is None:
         return None
-    with trial.pipe.phase("calls"):
+    with trial.pipe.phase("calls", stage):
         return predict.time_way(way, trial.pace, trial.ask(stage), trial.sizes.warmup_calls)
 
 
@@ -316,7 +316,7 @@ def builds(trial: TrialContext, stage: str, start: Start) -> None:
 
 def texts(trial: TrialContext, stage: str, start: Start) -> measurement.Texts | None:
     """Measure slices in which sequences are continued. None: the column has no such way."""
-    with trial.pipe.phase("generate"):
+    with trial.pipe.phase("generate", stage):
         return predict.time_texts(STAGES[stage].way, trial.runner, trial.pace, trial.ask(stage))
 
 
@@ -358,7 +358,8 @@ def finish(trial: TrialContext, start: Start) -> End:
             checks.check_options(
                 request.options, resolved, Usage.of(Samples.of(trial.slices[standing] if standing else ()))
             )
-        peaks_bytes = peak_rss_bytes(), runner.peak_device_bytes()
+        memory, on_device = trial.pipe.memory, trial.pipe.on_device
+        peaks_bytes = memory.so_far() or 0, on_device.so_far() if on_device else None
         vanishing = runner.vanishing()  # takes memory, so after its peak is read
     fallbacks = trial.trainer.backend.fallbacks if TRAIN in trial.plan.stages else None
     return End(

@@ -248,3 +248,12 @@ def peak_rss_bytes(proc: Path = PROC) -> int:
         return int(peak[1]) * 1024
     peak_rss = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak_rss if sys.platform == "darwin" else peak_rss * 1024  # macOS counts bytes, Linux KiB
+
+
+def reset_peak_rss(proc: Path = PROC) -> bool:
+    """Begin ``peak_rss_bytes`` anew; False: it stays. Linux alone has a way (proc_pid_clear_refs(5))."""
+    try:
+        (proc / "self" / "clear_refs").write_text("5")
+    except OSError:  # another system, or a container that allows no write
+        return False
+    return True

@@ -167,3 +167,43 @@ def test_a_control_is_no_case_of_its_own() -> None:
     twice = dataclasses.replace(OLD_RUNS[0], trials=[*OLD_RUNS[0].trials, *controls])
     change = change_of([twice], [twice])
     assert (change.case, change.beside) == (TORCH, None)
+
+
+def with_memory(runs: list[Run], *held_mib: int) -> list[Run]:
+    """Runs whose processes held so much after building, and some of them the same in training."""
+
+    def told(run: Run, mib: int) -> Run:
+        phases = [made.with_memory(phase, mib << 20) for phase in made.phases() if phase.name in ("build", "train")]
+        trials = [made.changed(trial, phases=phases) for trial in run.trials]
+        return dataclasses.replace(run, trials=trials)
+
+    return [told(run, mib) for run, mib in zip(runs, held_mib, strict=True)]
+
+
+@pytest.mark.parametrize(
+    ("new_mib", "verdict", "regressions"),
+    [((600, 603, 598), Verdict.SLOWER, [TORCH]), ((401, 399, 402), Verdict.SAME, [])],
+)
+def test_memory_has_a_verdict_by_phase(new_mib: tuple[int, ...], verdict: Verdict, regressions: list[CaseKey]) -> None:
+    comparison = compare(with_memory(OLD_RUNS, 400, 402, 399), with_memory(ALIKE_RUNS, *new_mib))
+    verdicts = {change.contrast.metric: change.contrast.verdict for change in comparison.memory}
+    phases = [f"rss_{kind}_{phase}_mib" for kind in ("held", "most") for phase in ("build", "train")]
+    assert verdicts == dict.fromkeys(phases, verdict)
+    assert comparison.regressions == regressions
+    assert compare(OLD_RUNS, ALIKE_RUNS).memory == []
+
+
+def test_other_code_is_told_whether_or_not_it_is_slower() -> None:
+    old, new = (
+        [
+            dataclasses.replace(
+                run, trials=[made.changed(trial, measurement={"facts": {"attention": kernel}}) for trial in run.trials]
+            )
+            for run in runs
+        ]
+        for runs, kernel in ((OLD_RUNS, "flash"), (ALIKE_RUNS, "math"))
+    )
+    (difference,) = compare(old, new).differences
+    assert (difference.fact.name, difference.value, difference.before) == ("attention", "math", "flash")
+    assert difference.over.key == TORCH and difference.is_known
+    assert compare(old, old).differences == []

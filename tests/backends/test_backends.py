@@ -288,6 +288,23 @@ def test_each_backend_s_counter_of_a_card_s_memory_is_asked(monkeypatch: pytest.
     assert counted(METAL, "jax", "tensorflow") == [(None, None)] * 2
 
 
+def test_a_card_s_peak_begins_anew_where_a_backend_can(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    config = SimpleNamespace(experimental=SimpleNamespace(reset_memory_stats=asked.append))
+    cuda = SimpleNamespace(reset_peak_memory_stats=lambda: asked.append("torch"))
+    monkeypatch.setitem(sys.modules, "tensorflow", SimpleNamespace(config=config))
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(cuda=cuda))
+    put_mlx(monkeypatch, reset_peak_memory=lambda: asked.append("mlx"))
+    assert backends.get("jax").reset_peak is None
+    resets = {name: made.known(backends.get(name).reset_peak) for name in ("mlx", "tensorflow", "torch")}
+    assert [resets["torch"](CUDA), resets["tensorflow"](CUDA), resets["mlx"](METAL)] == [True] * 3
+    assert asked == ["torch", "GPU:0", "mlx"]
+    assert [reset(CPU) for reset in resets.values()] == [False] * 3
+    assert not resets["torch"](MPS)  # which counts no peak
+    del config.experimental.reset_memory_stats  # a plug-in that does not count
+    assert not resets["tensorflow"](METAL)
+
+
 def test_jax_carries_a_model_s_state_from_call_to_call_and_back_where_no_clock_runs(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -35,6 +35,15 @@ def test_compare_fails_on_a_regression_only_if_asked_to(shell: Shell, steps_ms: 
     assert shell("compare", "old", "new", "--fail-on", "regression")[0] == code
 
 
+def test_compare_fails_on_other_code_and_says_it_first(shell: Shell) -> None:
+    for place, number, kernel in (("old", 1, "flash"), ("new", 2, "math")):
+        stored_by_turns(Path(place), number, 2.0, 2.01, 1.99, facts={"attention": kernel})
+    assert "dense on PyTorch: attention: math; before: flash" in shell.out("compare", "old", "new")
+    assert shell("compare", "old", "new", "--fail-on", "facts")[0] == 3
+    assert shell("compare", "old", "old", "--fail-on", "facts")[0] == 0
+    assert shell("compare", "old", "new", "--fail-on", "regression")[0] == 0
+
+
 def test_where_nothing_was_judged_it_does_not_pass_and_says_why(shell: Shell) -> None:
     stored(Path("old"), 2.0, 2.01, 1.99)
     stored(Path("new"), 3.0, 3.01, 2.99, started="2026-01-02T09:00:00Z")

@@ -15,6 +15,7 @@ from kerasbench.protocol.measurement import Slice, Turn, encode_turn
 from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message
 from kerasbench.protocol.requests import Sizes
 from kerasbench.worker import pipe as module
+from kerasbench.worker.memory import PhaseMemory
 from kerasbench.worker.pipe import Pipe
 from tests import made
 
@@ -43,18 +44,30 @@ def said(read_end: int) -> list[Message]:
     return [msgspec.json.decode(line.removeprefix(TOKEN), type=Message) for line in lines]
 
 
+class Card:
+    def held(self) -> int:
+        return 5 << 20
+
+    def peak(self) -> int:
+        return 7 << 20
+
+    def reset(self) -> bool:
+        return True
+
+
 def test_a_phase_is_reported_when_it_begins_and_ends_with_peaks_of_memory(ends: tuple[int, int], pipe: Pipe) -> None:
     with pipe.phase("build"):
         assert pipe.current_phase == "build"
         assert said(ends[0]) == [Message(begun="build")]
     with pipe.phase("finish"):
-        pipe.peak_device_bytes = lambda: 7 << 20
+        pipe.on_device = PhaseMemory(Card())
     build, _, finish = [message.phase for message in said(ends[0])]
     assert build is not None and finish is not None
     assert build.name == "build" and build.start_ns <= build.end_ns
     assert build.peak_rss_bytes and finish.peak_rss_bytes
     assert 1 << 20 < build.peak_rss_bytes <= finish.peak_rss_bytes
-    assert (build.peak_device_bytes, finish.peak_device_bytes) == (None, 7 << 20)
+    assert (build.peak_device_bytes, finish.peak_device_bytes, finish.device_bytes) == (None, 7 << 20, 5 << 20)
+    assert build.rss_bytes and finish.most_device_bytes is None  # the phase that takes the device began without it
     with pytest.raises(ZeroDivisionError), pipe.phase("train"):
         raise ZeroDivisionError
     assert said(ends[0]) == [Message(begun="train")]  # it has no end, and stays the current one

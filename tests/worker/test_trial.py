@@ -36,6 +36,7 @@ from kerasbench.variants import threads
 from kerasbench.worker import checks, train, trial
 from kerasbench.worker.clock import Pace
 from kerasbench.worker.context import TrialContext
+from kerasbench.worker.memory import HostCounter, PhaseMemory
 from kerasbench.worker.usage import Meter
 from tests import made
 from tests.worker.stand_in_keras import WORKLOAD, Baseline, Turns, fed, runner_of
@@ -57,10 +58,11 @@ class Parent:
         self.sizes, self.pilots = sizes, pilots
         self.last = last  # the stage after which the column is to leave
         self.phases: list[str] = []
+        self.memory, self.on_device = PhaseMemory(HostCounter()), None
         self.slices: dict[str, list[Slice]] = {}  # by stage, in the order in which the child was ready for them
 
     @contextmanager
-    def phase(self, name: str) -> Iterator[None]:
+    def phase(self, name: str, stage: str = "") -> Iterator[None]:
         self.phases.append(name)
         yield
 

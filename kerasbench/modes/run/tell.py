@@ -12,7 +12,7 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.rows import Row
 from kerasbench.modes.run import RunSettings
 from kerasbench.protocol.columns import Column
-from kerasbench.report import answer, command, contrasts, data, details, generation
+from kerasbench.report import answer, command, contrasts, data, details, generation, memory
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import Section
 from kerasbench.report.teller import Brief, Builder, ModeReport, Told
@@ -32,6 +32,7 @@ UNFOLDED: dict[str, Builder] = {
 FOLDED: dict[str, Builder] = {
     "prediction": details.predictions,
     "starting": details.starting,
+    "memory": memory.by_phase,
     "beside_published": details.beside_published,
     "sessions": details.sessions,
 }

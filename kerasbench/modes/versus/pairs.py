@@ -9,6 +9,7 @@ from kerasbench.analysis.contrasts import CaseInRow, Contrast, between, judge
 from kerasbench.analysis.differences import Difference, differences
 from kerasbench.analysis.estimates import Verdict
 from kerasbench.analysis.findings import Findings, derived
+from kerasbench.analysis.metrics import MEMORY_BY_PHASE
 from kerasbench.analysis.rows import Row
 from kerasbench.errors import Undecided
 from kerasbench.modes.versus import MODE
@@ -20,7 +21,7 @@ MEMORY, DEVICE_MEMORY = "peak_rss_mib", "peak_device_mib"
 # What another Keras cannot change where all else has the same versions: if it moved, something else is at work.
 UNTOUCHED, TOUCHES = "backend_import_ms", "keras"
 # What a new version may make worse besides what stands for a row. Of a rate, less is worse.
-BESIDES = (FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY)
+BESIDES = (FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE, MEMORY, DEVICE_MEMORY, *MEMORY_BY_PHASE)
 
 
 @dataclass(frozen=True)

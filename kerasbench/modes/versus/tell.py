@@ -116,10 +116,17 @@ def _table(comparisons: Sequence[Versus], with_steps: bool) -> Table:
 def worse(versus: Versus, with_steps: bool = True) -> list[str]:
     """Return a sentence for each number of the head that is worse (steps have a table on a page), or that it lacks."""
     regressions = (contrast for contrast in versus.regressions if with_steps or not contrast.is_headline)
-    lines = [
-        f"{_case(contrast)}: {SAYING[contrast.metric].format(times(contrast.ratio))} with {versus.head}."
-        for contrast in regressions
-    ]
+    kinds: set[tuple[CaseKey, str]] = set()
+    lines = []
+    for contrast in regressions:
+        saying, kind = SAYING.get(contrast.metric, ""), "_".join(contrast.metric.split("_")[:2])
+        if not saying:  # memory by phase: what is held stays in later ones, so the first of them tells
+            if (contrast.over.key, kind) in kinds:
+                continue
+            kinds.add((contrast.over.key, kind))
+            title = BY_NAME[contrast.metric].title
+            saying = f"{title[0].lower()}{title[1:]}: {{}} as much"
+        lines.append(f"{_case(contrast)}: {saying.format(times(contrast.ratio))} with {versus.head}.")
     for pair, failure in versus.broken:
         what = f"{versus.head} fails, {versus.base} does not: {failure.code}"
         if failure.code is Code.PARITY:
