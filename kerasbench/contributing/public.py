@@ -52,7 +52,7 @@ STAYS = """
     Movement.weights Parity.silenced Parity.sensitive Phase.name Phase.stage Proof.weights Proof.optimizer Proof.output
     Proof.runtime Published.history RemoteOrigin.host Resolved.dtype_policy Resolved.compute_dtypes
     Resolved.weight_dtypes Resolved.fp32 Resolved.image_data_format Resolved.versions Resolved.processors
-    Resolved.recurrent Resolved.subnormals Resolved.malloc Run.started Run.finished Run.stopped_because Run.resumed
+    Resolved.feed Resolved.recurrent Resolved.subnormals Resolved.malloc Run.started Run.finished Run.stopped_because Run.resumed
     Run.kerasbench RunConfig.scenarios RunConfig.backends RunConfig.devices RunConfig.environments RunConfig.data
     RunConfig.suite RunConfig.mode RunConfig.own Sample.reasons ScenarioFacts.file_hash ScenarioFacts.baselines
     ScenarioFacts.suite Signal.name Signal.reason Sizes.left_out Training.unit TrialPlan.kind TrialPlan.stages

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.real
 ROOT = Path(__file__).parents[2]
 LOOKS_UP = ROOT / "tests" / "private_names.py"  # in a process of its own: it imports Keras
 NIGHTLY = "keras-nightly"
-PLACES = {"get_data_adapter", "_compute_attention", "gru", "lstm"}
+PLACES = {"get_data_adapter", "_compute_attention", "dot_product_attention", "gru", "lstm"}
 OWN = {
     "jax": {"JAXEpochIterator"},
     "tensorflow": set(),
