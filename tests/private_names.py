@@ -53,7 +53,7 @@ def attributes(backend: str) -> list[str]:
     functional.compile("sgd", "mse", metrics=["mae"])
     functional.fit(np.ones((4, 4), "int32"), np.ones((4, 4, 1), "float32"), verbose=0)
     objects = [functional, functional.optimizer, functional.weights[0], functional.output, *layers]
-    wanted = set(private.ATTRIBUTES) - ({"_jax_state"} if backend != "jax" else set())
+    wanted = set(private.ATTRIBUTES) - ({"_jax_state", "_mlx_state"} - {f"_{backend}_state"})
     return sorted(name for name in wanted if not any(hasattr(thing, name) for thing in objects))
 
 

@@ -44,19 +44,19 @@ from kerasbench.results.store import as_line, read
 MOST_BYTES = 20_000_000  # of a file; a run of twelve rounds of all scenarios has five million
 # Texts that stay: words of kerasbench and of backends, versions, names of parts, and what is renamed below.
 STAYS = """
-    Batch.x Batch.y Compiler.breaks Compiler.eager Counted.scenario Counted.workload Description.name
-    Description.title Description.text Description.source Description.kind Device.platform Device.name
-    Exported.exporter Exported.image_data_format Exported.versions Failure.cause Failure.phase Input.name Input.dtype
-    Machine.chip Machine.system Machine.architecture Machine.cores_by_kind Machine.gpus Machine.driver
-    Machine.identifier MachineState.governors Measurement.facts Measurement.fallbacks Measurement.lost
-    Movement.weights Parity.silenced Parity.sensitive Phase.name Phase.stage Proof.weights Proof.optimizer Proof.output
-    Proof.runtime Published.history RemoteOrigin.host Resolved.dtype_policy Resolved.compute_dtypes
-    Resolved.weight_dtypes Resolved.fp32 Resolved.image_data_format Resolved.versions Resolved.processors
-    Resolved.feed Resolved.recurrent Resolved.subnormals Resolved.malloc Run.started Run.finished Run.stopped_because Run.resumed
-    Run.kerasbench RunConfig.scenarios RunConfig.backends RunConfig.devices RunConfig.environments RunConfig.data
-    RunConfig.suite RunConfig.mode RunConfig.own Sample.reasons ScenarioFacts.file_hash ScenarioFacts.baselines
-    ScenarioFacts.suite Signal.name Signal.reason Sizes.left_out Training.unit TrialPlan.kind TrialPlan.stages
-    Trial.scenario Trial.workload Trial.backend Trial.protocol Trial.code Trial.ended WorkloadDescription.name
+    Batch.x Batch.y Compiler.breaks Compiler.eager Counted.scenario Counted.workload Description.name Description.title
+    Description.text Description.source Description.kind Device.platform Device.name Exported.exporter
+    Exported.image_data_format Exported.versions Failure.cause Failure.phase Input.name Input.dtype Machine.chip
+    Machine.system Machine.architecture Machine.cores_by_kind Machine.gpus Machine.driver Machine.identifier
+    MachineState.governors Measurement.facts Measurement.fallbacks Measurement.lost Movement.weights Parity.silenced
+    Parity.sensitive Phase.name Phase.stage Proof.weights Proof.optimizer Proof.output Proof.runtime Published.history
+    RemoteOrigin.host Resolved.dtype_policy Resolved.compute_dtypes Resolved.weight_dtypes Resolved.fp32
+    Resolved.image_data_format Resolved.versions Resolved.processors Resolved.feed Resolved.recurrent
+    Resolved.subnormals Resolved.malloc Run.started Run.finished Run.stopped_because Run.resumed Run.kerasbench
+    RunConfig.scenarios RunConfig.backends RunConfig.devices RunConfig.environments RunConfig.data RunConfig.suite
+    RunConfig.mode RunConfig.own Sample.reasons ScenarioFacts.file_hash ScenarioFacts.baselines ScenarioFacts.suite
+    Signal.name Signal.reason Sizes.left_out Training.unit TrialPlan.kind TrialPlan.stages Trial.scenario
+    Trial.workload Trial.backend Trial.protocol Trial.code Trial.ended WorkloadDescription.name
     WorkloadDescription.data WorkloadDescription.keras_only
 """
 SALT, LEFT_OUT = "kerasbench contribution", "left out of public results"
