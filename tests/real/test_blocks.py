@@ -37,7 +37,7 @@ def was_taken_apart(outcome: Outcome) -> None:
         assert {slice_.count for slice_ in slices} == {made.trained(measurement).steps_per_slice}
     assert made.known(measurement.peak_flops) > 0
     # Its large products come after the peaks of memory have been read.
-    assert [phase.name for phase in outcome.phases][-3:] == ["finish", "parts", "exit"]
+    assert [phase.name for phase in outcome.phases][-4:] == ["finish", "parts", "facts", "exit"]
 
 
 def ran_two_steps_at_once(outcome: Outcome) -> None:

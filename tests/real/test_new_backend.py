@@ -14,7 +14,7 @@ from tests.repository import printed
 pytestmark = pytest.mark.real
 
 PACKAGE = Path(kerasbench.__file__).parent
-NAME, PEAK_BYTES = "newcomer", 5 << 20
+NAME, TITLE, PEAK_BYTES = "newcomer", "Newcomer", 5 << 20
 
 
 def test_one_more_file_among_the_backends_is_one_more_column(
@@ -24,10 +24,11 @@ def test_one_more_file_among_the_backends_is_one_more_column(
     shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(PACKAGE.parent / "results" / "published", package / "published")  # as in a wheel
     counts = f"\n\ndef device_bytes(device, peak):\n    return {PEAK_BYTES}\n"  # as a card's counter would
-    (package / "backends" / f"{NAME}.py").write_text((PACKAGE / "backends" / "jax.py").read_text() + counts)
+    text = (PACKAGE / "backends" / "jax.py").read_text().replace('= "JAX",', f'= "{TITLE}",')
+    (package / "backends" / f"{NAME}.py").write_text(text + counts)
     options = ["--scenario", str(faults / "fine.py"), "--backend", NAME, "--device", "cpu", "--quick"]
     command = whole_command.command(tmp_path, *options, "--results", str(tmp_path / "results"))
-    assert f" on {NAME}\n" in printed(*command, folder=tmp_path, PYTHONPATH=str(tmp_path))
+    assert f" on {TITLE}\n" in printed(*command, folder=tmp_path, PYTHONPATH=str(tmp_path))
     (data,) = (tmp_path / "results").glob("*.json")
     monkeypatch.setattr(backends, "names", lambda: [NAME])  # as in that copy
     (trial,) = store.load(data).trials

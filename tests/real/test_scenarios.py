@@ -102,6 +102,6 @@ def phases_come_in_order(outcome: Outcome, measurement: Measurement) -> None:
     assert [phase.name for phase in outcome.phases] == [
         "spawn", "worker", "import", "keras", "device", "scenario", "data", "build", "first step", "learn", "train",
         *["epoch"] * (made.trained(measurement).unit == "step"), *["predict"] * 3, "finish",
-        *["parity"] * bool(measurement.parity.silenced), "exit",
+        *["parity"] * bool(measurement.parity.silenced), "facts", "exit",
     ]  # fmt: skip
     assert all(earlier.end_ns <= later.start_ns for earlier, later in pairwise(outcome.phases))
