@@ -3,9 +3,9 @@
     python validation/plain_script.py 5 train.py -- --width 64     five rounds of both
 
 A round runs the script once on each backend without kerasbench, up to the end of its first ``fit``, and then has
-kerasbench take a quick look at it. By hand a step is timed inside epochs, from the start of the second to that of the last one, once
-the device is done with what came before. Printed are both, in ms, and reading / by hand: the median over the rounds
-with its 95 % order-statistic interval where there are enough of them, else the smallest and the largest.
+kerasbench take a quick look at it. By hand a step is timed inside epochs, from the start of the second to that of the
+last one, once the device is done with what came before. Printed are both, in ms, and reading / by hand: the median over
+the rounds with its 95 % order-statistic interval where there are enough of them, else the smallest and the largest.
 """
 
 import json
