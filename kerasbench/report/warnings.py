@@ -1,13 +1,15 @@
 """What to know before a number is used: for each kind of warning who it is about, what it means, and what to type."""
 
+import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import longer_by_means
 from kerasbench.analysis.warnings import CaseWarning, programs_in
 from kerasbench.host.noise import WarningKind
-from kerasbench.protocol.columns import Column
-from kerasbench.report.command import rounds_of
+from kerasbench.protocol.columns import DEFAULT, Column, Options
+from kerasbench.report.command import command, rounds_of, scenarios_of
 from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import Inline, Section, Strong, Typed, Words, mark
 from kerasbench.report.words import LIMITATIONS, Names, listed, multiple, names, percent, span
@@ -150,8 +152,16 @@ def _where(places: Sequence[str], cases: Sequence[Case], called: Names) -> str:
 def _to_do(kind: WarningKind, example: CaseWarning, findings: Findings) -> list[Inline]:
     if kind is WarningKind.PAGES and example.columns:
         row = next(row for row in findings.summary.rows if row.label == example.row)
-        command = f"kerasbench --scenario {row.scenario.name} --backend {example.columns[0].backend}"
-        return ["Try it: ", Typed(f"{command} --malloc default,keep"), "."]
+        config, name = row.origin.config, row.scenario.name
+        config = dataclasses.replace(
+            config,
+            scenarios=[word for word in config.scenarios if Path(word).stem == name] or [name],  # a file: as typed
+            backends=[example.columns[0].backend],
+            devices=[],
+            options=[DEFAULT, Options(malloc="keep")],
+            effort=dataclasses.replace(config.effort, budget_s=None),
+        )
+        return ["Try it: ", Typed(command(config, scenarios_of(config), [])), "."]
     if kind.is_command:
         return ["What to do: ", Typed(kind.remedy), "."]
     is_left = kind is WarningKind.SLOW and "--quick" not in rounds_of(findings.record.config)
