@@ -210,7 +210,7 @@ def test_a_notebook_is_the_code_of_its_cells_without_magics(tmp_path: Path) -> N
     ("counts", "number", "cause", "remedy"),
     [
         ({"fit": 2}, 3, "calls fit() 2 times: there is no fit() number 3", "--fit 2"),
-        ({"fit": 0, "train_on_batch": 1_200}, 1, "of Keras it calls train_on_batch() 1,200 times", "Save"),
+        ({"fit": 0, "train_on_batch": 1_200}, 1, "of Keras it calls train_on_batch() 1,200 times", "save"),
         (
             {"fit": 0, "predict": 0},
             1,
