@@ -62,8 +62,8 @@ class Measured:
 
     @property
     def facts(self) -> dict[str, str]:
-        """Which code ran, by the newest trial that tells; empty: it is no Keras model, or of an earlier kerasbench."""
-        return next((known for _, measurement in reversed(self.trials) if (known := facts.of(measurement))), {})
+        """Which code ran, by the newest trial that has facts; empty: none has, as of what is not a Keras model."""
+        return next(filter(None, (facts.of(measurement) for _, measurement in reversed(self.trials))), {})
 
     @property
     def digest(self) -> str:

@@ -176,7 +176,7 @@ def _memory(phase: str, kind: str, field: str, title: str) -> Metric:
     def read(trial: Trial, measurement: Measurement) -> float | None:
         names = NAMES_OF_PHASES.get(phase, ())
         passed = [part for part in trial.phases if part.stage == phase or part.name in names]
-        bytes_ = [known for part in passed if (known := getattr(part, field))]
+        bytes_ = [figure for part in passed if (figure := getattr(part, field))]
         return (max(bytes_) if "most" in kind else bytes_[-1]) if bytes_ else None
 
     return Metric(f"{kind}_{phase}_mib", "MiB", f"{title} {MEMORY_PHASES[phase]}", read)

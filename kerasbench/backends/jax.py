@@ -146,8 +146,8 @@ def _compiled(model: Any) -> Callable[[Any], Any]:
     # Weights are arguments: what is closed over becomes a constant. A stateless call hands on what it is given.
     groups = (model.trainable_variables, model.non_trainable_variables)
     state = [[variable.value for variable in group] for group in groups]
-    told = {"training": False} if model._call_has_training_arg else {}
-    call = jax.jit(lambda *arrays: model.stateless_call(*arrays, **told)[0])
+    arguments = {"training": False} if model._call_has_training_arg else {}
+    call = jax.jit(lambda *arrays: model.stateless_call(*arrays, **arguments)[0])
     return lambda x: call(*state, x)
 
 

@@ -84,7 +84,7 @@ def jit_default(device: Device) -> bool:
 
 
 def synchronize(model: Any) -> None:
-    """Compute what nobody has asked for yet, as weights that were just set. In a ``fit`` they are in ``_mlx_state``."""
+    """Compute what is still pending, such as weights that were just set. In a ``fit`` they are in ``_mlx_state``."""
     import mlx.core as mx
 
     values = [variable._value for variable in model.variables]
@@ -110,8 +110,8 @@ def caller(model: Any, compiled: bool) -> Callable[[Any], Any] | None:
     # Weights are arguments: a compiled function keeps what it closes over as it was.
     groups = (model.trainable_variables, model.non_trainable_variables)
     state = [[variable.value for variable in group] for group in groups]
-    told = {"training": False} if model._call_has_training_arg else {}
-    call = mx.compile(lambda *arrays: model.stateless_call(*arrays, **told)[0])
+    arguments = {"training": False} if model._call_has_training_arg else {}
+    call = mx.compile(lambda *arrays: model.stateless_call(*arrays, **arguments)[0])
     return lambda x: _evaluated(call(*state, x))
 
 

@@ -9,14 +9,14 @@ class Executions(Fact):
     says = "Steps in an execution"
 
     def read(self, evidence: Evidence) -> str:
-        asked, unrolled = evidence.resolved.steps_per_execution, evidence.resolved.unrolled_steps
-        if asked == 1:
+        steps, unrolled = evidence.resolved.steps_per_execution, evidence.resolved.unrolled_steps
+        if steps == 1:
             return "1"
         if evidence.python_steps is None:
-            return f"{asked}, fused: {NOT_KNOWN}"
+            return f"{steps}, fused: {NOT_KNOWN}"
         if evidence.python_steps:
-            return f"{asked} one by one, in a loop of Python"
-        return f"{asked} in one program" + (f", {unrolled} of them unrolled" if unrolled > 1 else "")
+            return f"{steps} one by one, in a loop of Python"
+        return f"{steps} in one program" + (f", {unrolled} of them unrolled" if unrolled > 1 else "")
 
     def explains(self, value: str) -> bool:
         return "one by one" in value

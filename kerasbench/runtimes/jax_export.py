@@ -28,11 +28,11 @@ class JaxExport(Runtime):
         import numpy as np
         from jax import export
 
-        told = {"training": False} if model._call_has_training_arg else {}
+        arguments = {"training": False} if model._call_has_training_arg else {}
         groups = (model.trainable_variables, model.non_trainable_variables)
         state = [[np.asarray(variable.value) for variable in group] for group in groups]
         # Weights are arguments: what is closed over becomes a constant of the program.
-        call = jax.jit(lambda *arrays: model.stateless_call(*arrays, **told)[0])
+        call = jax.jit(lambda *arrays: model.stateless_call(*arrays, **arguments)[0])
         program = export.export(call)(*state, x)
         file.mkdir()
         (file / PROGRAM).write_bytes(program.serialize())

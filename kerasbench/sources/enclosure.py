@@ -356,7 +356,8 @@ def _without_fit(file: Path, config: ScriptConfig, counts: dict[str, int], other
     if counts["fit"]:
         cause = f"{file.name} calls fit() {times(counts['fit'])}: there is no fit() number {config.fit}"
         return cause, f"name one that it reaches: --fit {counts['fit']}"
-    save = "save the model before the loop, model.save('model.keras'), and measure that file"
+    before = " before the loop" if others or any(counts.values()) else ""
+    save = f"save the model{before}, model.save('model.keras'), and measure that file"
     calls = [f"{name}() {times(count)}" for name, count in counts.items() if count]
     of_keras = f"of Keras it calls {' and '.join(calls)}" if calls else "it makes no call of Keras that trains"
     by = f"its loop trains by {' and '.join(others)}, which is one framework's own, and " if others else ""

@@ -49,11 +49,11 @@ def is_script(file: Path) -> bool:
 
 def modules_beside(file: Path) -> list[Path]:
     """Return the files in a script's folder that it imports, and that these import."""
-    folder, seen = file.resolve().parent, {file.resolve()}
+    folder, visits = file.resolve().parent, {file.resolve()}
     with contextlib.suppress(OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-        for _ in _trees(_parsed(file), [folder], seen):
+        for _ in _trees(_parsed(file), [folder], visits):
             pass
-    inside = sorted(module for module in seen - {file.resolve()} if module.is_relative_to(folder))
+    inside = sorted(module for module in visits - {file.resolve()} if module.is_relative_to(folder))
     return [file.parent / module.relative_to(folder) for module in inside]
 
 
@@ -73,15 +73,15 @@ def _imports_keras(tree: ast.Module) -> bool:
     return any(module.partition(".")[0] in KERAS for module in _imported(list(ast.walk(tree))))
 
 
-def _trees(tree: ast.Module, folders: list[Path], seen: set[Path]) -> Iterator[ast.Module]:
+def _trees(tree: ast.Module, folders: list[Path], visits: set[Path]) -> Iterator[ast.Module]:
     """Yield it, and the modules beside it that it imports."""
     yield tree
     for module in dict.fromkeys(_imported(list(ast.walk(tree)))):
         for helper in _files_of(module, folders):
-            if helper.resolve() not in seen:
-                seen.add(helper.resolve())
+            if helper.resolve() not in visits:
+                visits.add(helper.resolve())
                 with contextlib.suppress(OSError, SyntaxError, ValueError, RecursionError, MemoryError):
-                    yield from _trees(_parsed(helper), folders, seen)
+                    yield from _trees(_parsed(helper), folders, visits)
 
 
 def _parsed(file: Path) -> ast.Module:
@@ -96,7 +96,7 @@ def _folders(file: Path) -> list[Path]:
     return [*dict.fromkeys((file.parent, file.resolve().parent)), *search]
 
 
-def _makes_scenario(tree: ast.Module, folders: list[Path], seen: set[Path]) -> bool:
+def _makes_scenario(tree: ast.Module, folders: list[Path], visits: set[Path]) -> bool:
     """Tell whether it, or a module beside it that it imports, names ``Scenario``; or it names ``scenario`` itself."""
     nodes = list(ast.walk(tree))
     modules = dict.fromkeys(_imported(nodes))
@@ -106,10 +106,10 @@ def _makes_scenario(tree: ast.Module, folders: list[Path], seen: set[Path]) -> b
         return True
     for module in modules:
         for helper in _files_of(module, folders):
-            if helper.resolve() not in seen:
-                seen.add(helper.resolve())
+            if helper.resolve() not in visits:
+                visits.add(helper.resolve())
                 try:
-                    makes = _makes_scenario(_parsed(helper), folders, seen)
+                    makes = _makes_scenario(_parsed(helper), folders, visits)
                 except (OSError, SyntaxError, ValueError, RecursionError, MemoryError):
                     makes = True  # the child says what is wrong with it
                 if makes:

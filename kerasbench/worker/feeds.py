@@ -27,10 +27,10 @@ def require_same_rows(runner: KerasRunner) -> None:
     feed = runner.feed
     parts = feed.step(feed.train[: len(feed.train) // feed.batch * feed.batch])
     left, until_s = Counter(row_hashes(parts)), time.monotonic() + LONGEST_S
-    known = frozenset(left)
+    originals = frozenset(left)
     for number, batch in enumerate(epoch_of(runner.made_feed(parts)), start=1):
         for row in row_hashes(batch):
-            if row not in known:
+            if row not in originals:
                 raise _refusal(f"batch {number} has a row that is none of those it was given: it changes rows")
             left[row] -= 1
             if left[row] < 0:

@@ -52,8 +52,8 @@ class VersusPlanner(Planner[VersusConfig]):
                 config.scenarios, sys.executable, None, config.keep_env, config.model_config, config.suite, bare=True
             )
         packages = {backends.distribution(name): name for name in backends.names()}
-        known = sides.about(texts, list(packages), chosen.labels())
-        named = config.backends or [packages[package] for package in known] or chosen.usual()
+        frameworks = sides.about(texts, list(packages), chosen.labels())
+        named = config.backends or [packages[package] for package in frameworks] or chosen.usual()
         # Another run may be measuring in an environment that is made again.
         with machine_lock(on_wait=say if words.wait else None):
             interpreters, environments, (base, *heads) = sides.sides(texts, chosen, named, say)
