@@ -13,6 +13,7 @@ from kerasbench.errors import EXIT_FAILED, EXIT_INTERRUPTED, EXIT_OK, EXIT_REGRE
 from kerasbench.modes import COMMANDS
 
 if TYPE_CHECKING:
+    from kerasbench.analysis.differences import Difference
     from kerasbench.api.results import Machines, Results
     from kerasbench.settings import Settings
 
@@ -76,7 +77,7 @@ def gated(runs: "Iterable[Results]", fail_on: Sequence[str]) -> int:
     from kerasbench.modes.versus.pairs import require_decided, versions
 
     compared = [versus for run in runs for versus in versions(run.findings)]
-    if FACTS in fail_on and any(found.is_known for versus in compared for found in versus.differences):
+    if runs_other_code((found for versus in compared for found in versus.differences), fail_on):
         return EXIT_REGRESSION
     if REGRESSION not in fail_on:
         return EXIT_OK
@@ -86,6 +87,11 @@ def gated(runs: "Iterable[Results]", fail_on: Sequence[str]) -> int:
         return EXIT_FAILED
     require_decided(compared)
     return EXIT_OK
+
+
+def runs_other_code(differences: "Iterable[Difference]", fail_on: Sequence[str]) -> bool:
+    """Tell whether a fact differs that --fail-on names, alone or with all. What is not known proves nothing."""
+    return any(found.is_known and not {FACTS, found.fact.name}.isdisjoint(fail_on) for found in differences)
 
 
 def finish(results: "Results") -> int:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from kerasbench.cli.options import FACTS, FAIL_ON, REGRESSION, Argument, Option, as_json, command
+from kerasbench.cli.measuring import runs_other_code
+from kerasbench.cli.options import FAIL_ON, REGRESSION, Argument, Option, as_json, command
 from kerasbench.cli.printing import print_json, show
 from kerasbench.errors import EXIT_FAILED, EXIT_OK, EXIT_REGRESSION, ResultsError, UsageError
 from kerasbench.settings import FILES, SHOW
@@ -104,8 +105,8 @@ def compare(places: Sequence[Path], fail_on: Sequence[str], as_json: bool) -> in
     if len(places) == 2:
         changes = api.compare(*places)
         show(changes, as_json)
-        runs_other_code = any(found.is_known for found in changes.comparison.differences)
-        fails = (FACTS in fail_on and runs_other_code) or (REGRESSION in fail_on and changes.regressions)
+        is_worse = REGRESSION in fail_on and changes.regressions
+        fails = is_worse or runs_other_code(changes.comparison.differences, fail_on)
         return EXIT_REGRESSION if fails else EXIT_OK
     if fail_on:
         raise UsageError("--fail-on needs two sets of results, OLD and NEW")

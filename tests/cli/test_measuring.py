@@ -174,6 +174,8 @@ def test_what_a_gate_fails_on(trials: list[Trial], code: int) -> None:
     [
         ("flash", [FACTS], 0),
         ("math", [FACTS], 3),
+        ("math", ["attention"], 3),
+        ("math", ["recurrent"], 0),
         ("math", [REGRESSION], 0),
         ("math", [REGRESSION, FACTS], 3),
         ("not known", [FACTS], 0),  # this Keras may have it elsewhere: that is no proof of other code

@@ -14,7 +14,7 @@ def test_list_shows_every_builtin_scenario(shell: Shell) -> None:
     table, scenarios = shell.out("list"), json.loads(shell.out("list", "--json"))
     assert {"cifar10_cnn", "iris_mlp", "mnist_dense"} <= {scenario["name"] for scenario in scenarios}
     assert all(scenario["name"] in table for scenario in scenarios)
-    assert {scenario["suite"] for scenario in scenarios} == {"published", "tiny", "modern", "layers"}
+    assert {scenario["suite"] for scenario in scenarios} == {"published", "tiny", "modern", "layers", "feeds"}
     table = shell.out("list", "--suite", "tiny")
     assert "resnet8" in table and "iris_mlp" not in table
 
@@ -41,6 +41,7 @@ def test_compare_fails_on_other_code_and_says_it_first(shell: Shell) -> None:
     assert "dense on PyTorch: attention: math; before: flash" in shell.out("compare", "old", "new")
     assert shell("compare", "old", "new", "--fail-on", "facts")[0] == 3
     assert shell("compare", "old", "old", "--fail-on", "facts")[0] == 0
+    assert [shell("compare", "old", "new", "--fail-on", name)[0] for name in ("attention", "recurrent")] == [3, 0]
     assert shell("compare", "old", "new", "--fail-on", "regression")[0] == 0
 
 

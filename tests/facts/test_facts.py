@@ -9,6 +9,7 @@ import pytest
 
 from kerasbench import facts
 from kerasbench.backends import Operation
+from kerasbench.cli.options import FACT_NAMES
 from kerasbench.facts import BY_NAME, NOT_KNOWN, NOTHING, Evidence, products
 from kerasbench.protocol.measurement import Compiler
 from tests import made
@@ -144,6 +145,10 @@ def test_what_a_processor_emulates_is_said(monkeypatch: pytest.MonkeyPatch, nati
 def test_the_share_of_quantised_parameters() -> None:
     weights = [SimpleNamespace(shape=(30, 10), dtype="int8"), SimpleNamespace(shape=(100,), dtype="float32")]
     assert said("quantised", evidence(weights=weights)) == "75 % int8"
+
+
+def test_a_gate_can_name_each_fact() -> None:
+    assert set(FACT_NAMES) == set(BY_NAME)
 
 
 def test_files_from_before_facts_tell_of_recurrent_layers() -> None:
