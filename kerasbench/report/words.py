@@ -145,12 +145,24 @@ def listed(parts: Sequence[str]) -> str:
 
 def verb(rows: Iterable[Row]) -> str:
     """Return what a backend does with these workloads: ``trains``, or ``predicts`` where nothing is trained."""
-    kinds = {row.headline in (PREDICTED, PREDICTED_ONE) for row in rows}
-    return "runs" if len(kinds) > 1 else "predicts" if kinds == {True} else "trains"
+    kinds = {KINDS[_timed(row)] for row in rows}
+    return kinds.pop() if len(kinds) == 1 else "runs"
 
 
 def timed_in(rows: Iterable[Row]) -> str:
-    return {"trains": "training step", "predicts": "prediction"}.get(verb(rows), "training step or prediction")
+    """Return what is timed of these workloads, ``training step or prediction`` where that is more than one thing."""
+    kinds = {_timed(row) for row in rows}
+    return " or ".join(kind for kind in KINDS if kind in kinds) or TRAINED
+
+
+TRAINED = "training step"
+KINDS = {TRAINED: "trains", "step of a loop": "runs", "prediction": "predicts"}  # what is done in what is timed
+
+
+def _timed(row: Row) -> str:
+    if row.workload.loops:  # its model may train in it or predict
+        return "step of a loop"
+    return "prediction" if row.headline in (PREDICTED, PREDICTED_ONE) else TRAINED
 
 
 def took(estimate: Estimate, metric: str) -> str:

@@ -12,7 +12,7 @@ from kerasbench.modes.registry import mode_report
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Samples, Slice
 from kerasbench.report import answer, charts, warnings
-from kerasbench.report.words import as_long, times
+from kerasbench.report.words import as_long, timed_in, times, verb
 from kerasbench.results.run import Trial
 from tests import made
 from tests.made import JAX, TENSORFLOW, TORCH
@@ -66,6 +66,13 @@ def test_of_several_workloads_the_others_keep_their_numbers() -> None:
     assert "conv" in repr(chart) and "dense" not in repr(chart)
     every = Findings.of(made.record(*ALONE, *map(interrupted, of_row("conv", 3)), rounds=3))
     assert answer.title(every) == f"2 workloads, all {WHY}"
+
+
+def test_a_step_of_a_script_s_own_loop_is_not_called_one_of_training() -> None:
+    loop = Findings.of(made.described(made.record(*of_row("dense", 0), rounds=3), loops=True))
+    assert timed_in(loop.plain.rows) == "step of a loop" and verb(loop.plain.rows) == "runs"
+    both = [*loop.plain.rows, *Findings.of(made.record(*of_row("conv", 3), rounds=3)).plain.rows]
+    assert timed_in(both) == "training step or step of a loop" and verb(both) == "runs"
 
 
 def test_a_configuration_that_differs_from_itself_has_no_ratio_in_a_headline() -> None:
