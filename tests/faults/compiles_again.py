@@ -1,4 +1,4 @@
-"""A callback after which JAX and TensorFlow have to compile each step again."""
+"""A callback after which JAX and TensorFlow have to compile every tenth step again."""
 
 import base
 import keras
@@ -6,6 +6,8 @@ import keras
 
 class Forgets(keras.callbacks.Callback):
     def on_train_batch_end(self, batch, logs=None):
+        if batch % 10:
+            return
         if keras.backend.backend() == "jax":
             import jax
 

@@ -82,6 +82,7 @@ def test_torch_says_where_its_graphs_break(faults: Path) -> None:
 
 @pytest.mark.parametrize("backend", ["jax", "tensorflow"])
 def test_a_column_that_compiles_while_it_is_measured_is_found(faults: Path, backend: str) -> None:
-    measurement = trials.measured(trials.run(faults / "compiles_again.py", backend, plan=trials.STEPS_ALONE))
+    plan = dataclasses.replace(trials.STEPS_ALONE, slice_ns=20_000_000, min_cycles=4)  # ten steps at least
+    measurement = trials.measured(trials.run(faults / "compiles_again.py", backend, plan=plan))
     assert made.known(measurement.compiler).while_measured > 0
     assert "again while it was measured" in measurement.facts["compiled"]
