@@ -90,7 +90,7 @@ class Settings:
     # fmt: off
     scenarios: list[str] = options("--scenario PATTERN|FILE", WHAT, f"{CHOICE} Default: the whole suite.")
     suite: str = option("", "--suite NAME", WHAT,
-        "All scenarios of a suite: published (default), tiny, modern or layers.", SUITES)
+        "All scenarios of a suite: published (default), tiny, modern, layers or feeds.", SUITES)
     backends: list[str] = options("--backend NAME", WHAT,
         "tensorflow, torch or jax. Default: all that are installed.", BACKENDS)
     devices: list[str] = options("--device NAME", WHAT,

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @command(
     "list",
-    Option("--suite NAME", SHOW, "published, tiny, modern or layers. Default: all.", offers=SUITES, default=""),
+    Option("--suite NAME", SHOW, "published, tiny, modern, layers or feeds. Default: all.", offers=SUITES, default=""),
     as_json("Print JSON."),
 )
 def list_(suite: str, as_json: bool) -> int:

@@ -3,9 +3,11 @@
 import dataclasses
 import itertools
 import multiprocessing
+import tempfile
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +20,7 @@ from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
 from kerasbench.runners.feeders import Feeder
 from kerasbench.runners.inputs import LEAST_STEPS, POOL_BYTES, first, in_tuples, is_nested, leaves, mapped
 from kerasbench.scenario import Scenario, ScenarioError, Workload
+from kerasbench.stored import Store
 from kerasbench.text import size as in_words
 
 if TYPE_CHECKING:
@@ -47,6 +50,7 @@ class Rows:
     x: Any
     y: Any = None  # None: the model is trained without targets, `fit(x)`
     weights: Any = None  # of the samples
+    items: Any = None  # what each sample is read from disk by; None: it is in memory alone
 
     def __len__(self) -> int:
         return len(first(self.x))
@@ -66,7 +70,7 @@ class Rows:
         return self._each(lambda array: np.resize(array, (samples, *array.shape[1:])))
 
     def _each(self, change: Callable[[Any], Any]) -> "Rows":
-        return Rows(mapped(change, self.x), mapped(change, self.y), mapped(change, self.weights))
+        return Rows(*(mapped(change, part) for part in (self.x, self.y, self.weights, self.items)))
 
 
 Fed = Rows | Mapping[str, Any]  # or what ``Backend.ready`` returns
@@ -82,6 +86,7 @@ class Feed:
     draws: bool = False  # the pipeline gives other batches of the same rows each time: no two backends get the same
     feeder: Feeder | None = None  # what makes the batches of a `fit` that shuffles; None: Keras, of the arrays
     workers: int = 0  # of it
+    store: Store | None = None  # where the rows lie on disk, too: a feeder reads them there
     # Of a script's call of `fit`:
     shuffle: bool = True  # as it asks for it
     stream: Mapping[str, Any] | None = None  # the arguments of a `fit` that is given batches; ``train``: the first ones
@@ -98,6 +103,11 @@ class Feed:
     def is_of_script(self) -> bool:
         """Whether a script's ``fit`` has given it, with a model that is there once."""
         return bool(self.digest)
+
+    @property
+    def is_streamed(self) -> bool:
+        """Whether a script's ``fit`` is given batches."""
+        return self.stream is not None and self.loop is None
 
     @property
     def batch(self) -> int:
@@ -160,16 +170,17 @@ def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synt
     """Draw the rows: all that the publication had if ``whole``, else as many training rows as measuring needs."""
     dataset = scenario.dataset(workload)
     if whole:
-        rows = draw(dataset, workload.train + workload.validation + workload.test, seed, kind)
+        rows, store = keep(dataset, draw(dataset, workload.train + workload.validation + workload.test, seed, kind))
         train, others = rows[: workload.train], rows[workload.train :]
         validation, test = others[: workload.validation], others[workload.validation :]
     else:
         count = pool_samples(workload, draw(dataset, 1, seed, "synthetic").row_bytes)
         test_samples = workload.test if workload.test_each_epoch else min(workload.test, evaluated_samples(workload))
-        rows = draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind)
+        rows, store = keep(dataset, draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind))
         train, unseen = rows[:count], rows[count:]
         validation, test = train.repeated(workload.validation), unseen.repeated(test_samples)
-    return Feed(workload, train, validation, test, scenario.class_weight, check_pipeline(workload, rows))
+    draws = check_pipeline(workload, rows)
+    return Feed(workload, train, validation, test, scenario.class_weight, draws, store=store)
 
 
 def evaluated_samples(workload: Workload) -> int:
@@ -196,8 +207,10 @@ def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int,
     at_size = dataclasses.replace(workload, batch=batch, predict_batch=predicted, train=samples)
     at_size = dataclasses.replace(at_size, width=size.width or workload.width)
     at_size = dataclasses.replace(at_size, validation=0, test=0, test_each_epoch=False)
-    rows = draw(dataset, min(samples, workload.train), seed, kind).repeated(samples)
-    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, check_pipeline(at_size, rows))
+    rows, store = keep(dataset, draw(dataset, min(samples, workload.train), seed, kind))
+    rows = rows.repeated(samples)
+    draws = check_pipeline(at_size, rows)
+    return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, draws, store=store)
 
 
 def steps_at(batch: int, row_bytes: int) -> int:
@@ -233,6 +246,15 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
             "data() returns sample_weight without y, which `fit` cannot use", "return x alone, or y too"
         )
     return rows
+
+
+def keep(dataset: Dataset, rows: Rows) -> tuple[Rows, Store | None]:
+    """Write rows to disk where their data set is kept there; return them as they are read again, with their items."""
+    if dataset.store is None:
+        return rows, None
+    store: Store = dataset.store(Path(tempfile.mkdtemp()), rows.x)
+    x = np.stack([store.read(item) for item in store.items])
+    return dataclasses.replace(rows, x=x, items=store.items), store
 
 
 def _holds_text(array: Any) -> bool:

@@ -12,40 +12,50 @@ from typing import Any
 
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.runners.inputs import first, in_tuples, is_nested, mapped
+from kerasbench.stored import Store
 
 PREFETCHED = 2  # batches for each worker of a DataLoader, torch's own default
 BUFFER = 16  # batches that grain's threads put by, and tf.data where it chooses by itself
 QUEUE = 10  # batches of a PyDataset, Keras' own default
 
 Parts = tuple[Any, ...]  # (x,), (x, y) or (x, y, sample weights): structures of arrays
-Make = Callable[[Parts, int, int], Any]  # of parts, samples of a batch, workers
+# Of parts, samples of a batch, workers, and what reads the first part's samples from disk; None: they are these.
+Make = Callable[[Parts, int, int, Store | None], Any]
 
 
-def _tf_data(parts: Parts, batch: int, workers: int) -> Any:
+def _tf_data(parts: Parts, batch: int, workers: int, store: Store | None = None) -> Any:
     import tensorflow as tf
 
-    rows = tf.data.Dataset.from_tensor_slices(in_tuples(parts))
-    return rows.shuffle(len(first(parts))).batch(batch).prefetch(tf.data.AUTOTUNE)
+    rows = tf.data.Dataset.from_tensor_slices(in_tuples(parts)).shuffle(len(first(parts)))
+    return _read(rows, store).batch(batch).prefetch(tf.data.AUTOTUNE)
 
 
-def _tf_data_cached(parts: Parts, batch: int, workers: int) -> Any:
+def _tf_data_cached(parts: Parts, batch: int, workers: int, store: Store | None = None) -> Any:
     import tensorflow as tf
 
-    batches = tf.data.Dataset.from_tensor_slices(in_tuples(parts)).batch(batch).cache()
+    batches = _read(tf.data.Dataset.from_tensor_slices(in_tuples(parts)), store).batch(batch).cache()
     return batches.shuffle(len(batches)).prefetch(tf.data.AUTOTUNE)
 
 
-def _dataloader(parts: Parts, batch: int, workers: int) -> Any:
+def _read(rows: Any, store: Store | None) -> Any:
+    import tensorflow as tf
+
+    if store is None:
+        return rows
+    return rows.map(lambda item, *others: (store.read_tensor(item), *others), num_parallel_calls=tf.data.AUTOTUNE)
+
+
+def _dataloader(parts: Parts, batch: int, workers: int, store: Store | None = None) -> Any:
     import torch
     from torch.utils.data import DataLoader, TensorDataset
 
-    rows: Any = Samples(parts)
-    if not any(map(is_nested, parts)):
+    rows: Any = Samples(parts, store)
+    if store is None and not any(map(is_nested, parts)):
         rows = TensorDataset(*map(torch.from_numpy, parts))
     return DataLoader(rows, batch, shuffle=True, num_workers=workers, persistent_workers=workers > 0)
 
 
-def _pydataset(parts: Parts, batch: int, workers: int) -> Any:
+def _pydataset(parts: Parts, batch: int, workers: int, store: Store | None = None) -> Any:
     import keras
     import numpy as np
 
@@ -59,7 +69,8 @@ def _pydataset(parts: Parts, batch: int, workers: int) -> Any:
 
         def __getitem__(self, index: int) -> Parts:
             chosen = self.order[index * batch : (index + 1) * batch]
-            return tuple(mapped(lambda array: array[chosen], part) for part in parts)
+            x, *others = (mapped(lambda array: array[chosen], part) for part in parts)
+            return (x if store is None else np.stack([*map(store.read, x)]), *others)
 
         def on_epoch_end(self) -> None:
             self.order = np.random.permutation(self.order)
@@ -67,20 +78,21 @@ def _pydataset(parts: Parts, batch: int, workers: int) -> Any:
     return Batches()
 
 
-def _grain(parts: Parts, batch: int, workers: int) -> Any:
+def _grain(parts: Parts, batch: int, workers: int, store: Store | None = None) -> Any:
     import grain
     from absl import flags
 
     flags.FLAGS.mark_as_parsed()  # without it, workers end with an error
     read = grain.ReadOptions(prefetch_buffer_size=BUFFER)
-    rows = grain.MapDataset.source(Samples(parts)).shuffle(seed=0).batch(batch).to_iter_dataset(read)
+    rows = grain.MapDataset.source(Samples(parts, store)).shuffle(seed=0).batch(batch).to_iter_dataset(read)
     return rows.mp_prefetch(grain.MultiprocessingOptions(num_workers=workers)) if workers else rows
 
 
 class Samples:
     """Rows one by one, as a DataLoader and grain ask for them."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: Parts, store: Store | None = None) -> None:
+        self._read = None if store is None else store.read
         self._parts = [_Nested(part) if is_nested(part) else part for part in parts]
         self._length = len(first(parts))
 
@@ -88,7 +100,8 @@ class Samples:
         return self._length
 
     def __getitem__(self, index: int) -> Parts:
-        return tuple([part[index] for part in self._parts])
+        x, *others = [part[index] for part in self._parts]
+        return (x if self._read is None else self._read(x), *others)
 
 
 @dataclass(frozen=True)

@@ -113,7 +113,6 @@ class KerasRunner(Trainer):
         for slot in self._slots:  # its optimizer forgets
             if slot.name != "learning_rate":
                 slot.assign(np.zeros(slot.shape, slot.dtype))
-        self.model.train_function = None
         return True
 
     def build_again(self, clears: bool, fits: bool = False) -> None:
@@ -158,7 +157,7 @@ class KerasRunner(Trainer):
         if not isinstance(rows, Rows):
             return {**rows, "shuffle": shuffle}
         if shuffle and self.feed.feeder is not None:
-            return {"x": self.made_feed(self.feed.step(rows)), "shuffle": False}  # it shuffles by itself
+            return {"x": self.made_feed(rows), "shuffle": False}  # it shuffles by itself
         weights = {} if self.feed.class_weight is None else {"class_weight": dict(self.feed.class_weight)}
         return {**self._arguments(rows), **weights, "shuffle": shuffle}
 
@@ -178,10 +177,13 @@ class KerasRunner(Trainer):
 
         return epoch
 
-    def made_feed(self, parts: tuple[Any, ...]) -> Any:
-        """Return batches that the feed makes of these rows in place of arrays."""
-        assert self.feed.feeder is not None
-        source = self.feed.feeder.make(parts, self.feed.batch, self.feed.workers)
+    def made_feed(self, rows: Rows) -> Any:
+        """Return batches that the feed makes of these rows in place of arrays, from disk where they are kept there."""
+        feed, parts = self.feed, self.feed.step(rows)
+        assert feed.feeder is not None
+        if rows.items is not None:
+            parts = (rows.items, *parts[1:])
+        source = feed.feeder.make(parts, feed.batch, feed.workers, None if rows.items is None else feed.store)
         self.fed = stream_of(source, None).kind
         self.fed_by = getattr(source, "num_workers", getattr(source, "workers", self.feed.workers))
         return source
@@ -278,7 +280,7 @@ class KerasRunner(Trainer):
             if self.feed.feeder is None:
                 adapter = adapter_of(x, batch_size=batch, shuffle=True)
                 return partial(getattr(adapter, self.backend.ITERATOR))
-            for _ in epoch_of(source := self.made_feed((x,))):
+            for _ in epoch_of(source := self.made_feed(Rows(x))):
                 pass  # the first epoch makes what is made once
             return partial(epoch_of, source)
 

@@ -25,10 +25,11 @@ LONGEST_S = 10.0  # an epoch of a slow feed is looked at for so long: what is no
 def require_same_rows(runner: KerasRunner) -> None:
     """Raise TrialFailure unless an epoch of the feed has each of the rows once, in whatever order."""
     feed = runner.feed
-    parts = feed.step(feed.train[: len(feed.train) // feed.batch * feed.batch])
+    rows = feed.train[: len(feed.train) // feed.batch * feed.batch]
+    parts = feed.step(rows)
     left, until_s = Counter(row_hashes(parts)), time.monotonic() + LONGEST_S
     originals = frozenset(left)
-    for number, batch in enumerate(epoch_of(runner.made_feed(parts)), start=1):
+    for number, batch in enumerate(epoch_of(runner.made_feed(rows)), start=1):
         for row in row_hashes(batch):
             if row not in originals:
                 raise _refusal(f"batch {number} has a row that is none of those it was given: it changes rows")

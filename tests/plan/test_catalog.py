@@ -133,7 +133,7 @@ def test_a_file_of_one_s_own_is_described_each_time_because_it_may_import_anothe
 
 def test_every_builtin_baseline_is_that_of_a_scenario_and_every_name_is_used_once() -> None:
     files = catalog.builtin_files()
-    assert list(catalog.suites()) == ["published", "layers", "modern", "tiny"]
+    assert list(catalog.suites()) == ["published", "feeds", "layers", "modern", "tiny"]
     assert len(files) == len({file.stem for file in files})
     baselines = set(catalog.builtin_folder().glob("native/*.py"))
     assert set() < baselines <= {baseline_file(file, backend) for file in files for backend in backends.names()}

@@ -26,7 +26,7 @@ from kerasbench.worker.feeds import row_hashes
 def main(name, workers, lines):
     x, y, batch_size = np.random.rand(80, 4).astype("float32"), np.arange(80) % 3, 16
     given = collections.Counter(row_hashes((x, y)))
-    made = FEEDERS[name].make((x, y), batch_size, workers)
+    made = FEEDERS[name].make((x, y), batch_size, workers, None)
     scope = {"x": x, "y": y, "batch_size": batch_size, "keras": keras, "np": np}
     exec(lines, scope)
     for batches in (made, scope["batches"]):
@@ -43,6 +43,35 @@ if __name__ == "__main__":
         main(name, workers, to_paste(name, workers))
 """
 
+STORED = """
+import collections, os, tempfile
+os.environ["KERAS_BACKEND"] = "torch"
+import sys
+from dataclasses import replace
+from pathlib import Path
+import numpy as np
+from kerasbench import datasets, stored
+from kerasbench.runners.feed import draw, keep
+from kerasbench.runners.feeders import FEEDERS
+from kerasbench.runners.streams import epoch_of
+from kerasbench.worker.feeds import row_hashes
+
+def main(write):
+    drawn = datasets.sequences(20, 50, 5) if write is stored.texts else datasets.images((8, 8, 3), 5, lambda x: x)
+    rows, store = keep(replace(drawn, store=write), draw(replace(drawn, store=write), 24, 0, "synthetic"))
+    original = draw(drawn, 24, 0, "synthetic")
+    assert (rows.x == original.x).all() == (write is not stored.jpeg)  # which loses something
+    given = collections.Counter(row_hashes((rows.x, rows.y)))
+    for name in NAMES:
+        batches = FEEDERS[name].make((rows.items, rows.y), 8, 0, store)
+        read = collections.Counter(row for batch in epoch_of(batches) for row in row_hashes(batch))
+        assert read == given, (write, name)
+
+if __name__ == "__main__":
+    for write in (stored.png, stored.jpeg, stored.memory_map, stored.texts):
+        main(write)
+"""
+
 
 THERE = [name for name, feeder in FEEDERS.items() if find_spec(feeder.package) is not None]
 ONE_PROCESS = [*((name, 0) for name in THERE), ("dataloader", 2), ("pydataset", 2)]
@@ -57,6 +86,13 @@ def test_the_lines_to_paste_make_the_batches_that_are_measured(tmp_path: Path, c
         pytest.skip("grain is not installed")
     script = tmp_path / "your_script.py"
     script.write_text(SCRIPT.replace("CASES", repr(cases)))
+    subprocess.run([sys.executable, script], check=True, timeout=300)
+
+
+def test_each_feed_reads_from_disk_what_was_written_there(tmp_path: Path) -> None:
+    pytest.importorskip("PIL")
+    script = tmp_path / "stored.py"
+    script.write_text(STORED.replace("NAMES", repr(THERE)))
     subprocess.run([sys.executable, script], check=True, timeout=300)
 
 

@@ -23,7 +23,8 @@ def runner(change: Callable[[Given], Given], rows: Rows | None = None) -> KerasR
     rows = rows or Rows(np.arange(64, dtype=np.float32).reshape(32, 2), np.arange(32) % 3)
     feed = Feed(Workload(name="default", train=32, batch=8, epochs=1), rows, rows[:0], rows[:0])
 
-    def made_feed(parts: tuple[Any, ...]) -> Given:
+    def made_feed(rows: Rows) -> Given:
+        parts = feed.step(rows)
         order = np.random.default_rng(0).permutation(32).reshape(4, 8)
         return change([tuple(np.array(part)[chosen] for part in parts) for chosen in order])
 
