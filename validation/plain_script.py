@@ -3,8 +3,9 @@
     python validation/plain_script.py 5 train.py -- --width 64     five rounds of both
 
 A round runs the script once on each backend without kerasbench, up to the end of its first ``fit``, and then has
-kerasbench take a quick look at it. By hand a step is timed inside epochs, from the start of the second to that of the
-last one, once the device is done with what came before. Printed are both, in ms, and reading / by hand: the median over
+kerasbench take a quick look at it. By hand steps are timed
+inside epochs, from the second one on, in slices of 50 ms without a wait between them, and the median counts, as it does
+with kerasbench, whose slices are as long. Printed are both, in ms, and reading / by hand: the median over
 the rounds with its 95 % order-statistic interval where there are enough of them, else the smallest and the largest.
 """
 
@@ -24,7 +25,7 @@ from in_turns import settle
 
 BACKENDS = ("jax", "tensorflow", "torch")
 METRIC = "steady_step_ms"
-WARM_UP_S, TIMED_S = 3.0, 6.0  # of a fit by hand
+WARM_UP_S, TIMED_S, SLICE_S = 3.0, 6.0, 0.05  # of a fit by hand
 
 
 def time_fit(script: Path, arguments: list[str]) -> None:
@@ -34,30 +35,32 @@ def time_fit(script: Path, arguments: list[str]) -> None:
     class Timer(keras.callbacks.Callback):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.began_s, self.steps, self.last, self.start_s = time.perf_counter(), 0, 0, 0.0
-            self.timed: list[tuple[float, float]] = []  # when an epoch ended, and ms of its steps
+            self.warm_s = time.perf_counter() + WARM_UP_S
+            self.steps, self.mark = 0, (0, 0.0)  # of an epoch so far; the step at which a slice began, and when
+            self.slices_ms: list[float] = []  # a step of each
 
         def on_epoch_begin(self, epoch: int, logs: object = None) -> None:
-            self.last, self.steps = self.steps, 0
+            self.steps = 0
 
         def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
             self.steps += 1
-            if self.steps == 2 or (self.last > 2 and self.steps == self.last):
+            if self.steps == 2:
                 settle(self._model)
-                now_s = time.perf_counter()
-                if self.steps == 2:
-                    self.start_s = now_s
-                else:
-                    self.timed.append((now_s, 1e3 * (now_s - self.start_s) / (self.steps - 2)))
-                    self._model.stop_training = now_s > self.began_s + WARM_UP_S + TIMED_S
+            (step, began_s), now_s = self.mark, time.perf_counter()
+            if self.steps == 2:
+                self.mark = self.steps, now_s
+            elif self.steps > 2 and now_s > began_s + SLICE_S:
+                if began_s > self.warm_s:
+                    self.slices_ms.append(1e3 * (now_s - began_s) / (self.steps - step))
+                self.mark = self.steps, now_s
+                self._model.stop_training = now_s > self.warm_s + TIMED_S
 
     fit = keras.Model.fit
 
     def timed_fit(model: Any, *given: Any, **named: Any) -> None:
         timer = Timer()
         fit(model, *given, **{**named, "callbacks": [timer], "epochs": 10_000, "validation_data": None, "verbose": 0})
-        warm = [ms for at_s, ms in timer.timed if at_s > timer.began_s + WARM_UP_S]
-        print(f"\n{json.dumps(statistics.median(warm or [timer.timed[-1][1]]))}", flush=True)
+        print(f"\n{json.dumps(statistics.median(timer.slices_ms))}", flush=True)
         os._exit(0)  # the script's own lines are not wanted
 
     keras.Model.fit = timed_fit

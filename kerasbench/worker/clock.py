@@ -27,6 +27,9 @@ SLOW_NS = 50 * MS  # one unit alone settles a child whose units take longer
 SLOWEST_NS = 200 * MS  # what others left behind is no matter beside such a unit
 UNHURRIED_NS = 3 * SLOWEST_NS  # of such units even the first slice discards none
 DRAIN_NS = 3_000 * MS  # so long a slice may take to use up what a feed's workers put by while others had their turns
+# While steps use that up, workers go on: of n batches, with a step that takes the share r of what a batch does, n/(1-r)
+# steps use up all. So many times n are discarded, as long as they take so long at most.
+REFILLS, REFILLED_NS = 5, 600 * MS
 FIRST = Turn(0, 0)
 
 Ask = Callable[[Slice | None], Turn | None]  # reports the last slice (None: nothing yet), and waits for the next turn
@@ -179,8 +182,9 @@ class Pace:
         return max(drained, 1 if unit_ns > SLOW_NS else max(least, math.ceil(self.settle_ns / unit_ns)))
 
     def drained(self, unit_ns: float) -> int:
-        """Return how many of these steps use up what the input pipeline has put by, as long as DRAIN_NS allows."""
-        return min(self.queued, math.ceil(DRAIN_NS / unit_ns))
+        """Return how many of these steps use up what the input pipeline has put by, and what it adds meanwhile."""
+        at_least = min(self.queued, math.ceil(DRAIN_NS / unit_ns))
+        return max(at_least, min(REFILLS * self.queued, math.ceil(REFILLED_NS / unit_ns)))
 
 
 def granted(turns: int, turn: Turn = FIRST) -> Ask:

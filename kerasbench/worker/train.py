@@ -19,10 +19,11 @@ from kerasbench.runners.inputs import describe, is_nested, mapped
 from kerasbench.runners.layers import random_layers
 from kerasbench.runners.trainer import Trainer
 from kerasbench.scenario import ScenarioError, Workload
-from kerasbench.worker.clock import LEAST_STEPS, Ask, Pace, SliceClock, State, WarmUpClock
+from kerasbench.worker.clock import LEAST_STEPS, MS, Ask, Pace, SliceClock, State, WarmUpClock
 
 ENDLESS = 1_000_000  # epochs; a window ends the fit when there are no more turns
 SHORT_EPOCH_STEPS = 2  # the fewer steps, the larger the share of the cost per epoch in an epoch
+STREAM_START_NS = 3_000 * MS  # so long the first steps on a stream may take, after the very first
 # Of rows in the steps of learning: a network that takes pictures of 224 pixels needs seconds for each step.
 LEARN_BYTES = 64 << 20
 LEAST_QUEUES = 4  # times what a feed's workers put by is an epoch long, so that the rest of it holds slices
@@ -140,6 +141,25 @@ class StepBegin(Hooks):
         self.began_ns = time.perf_counter_ns()
 
 
+class StreamStart(Hooks):
+    """Time the first steps of a `fit` on a stream, each until the device is done with it, and end it after these."""
+
+    def __init__(self, runner: Trainer, steps: int) -> None:
+        self._runner, self._steps = runner, steps
+        self._began = False
+        self.ends_ns: list[int] = []  # when each has ended
+
+    def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
+        if not self._began:
+            self._began = True
+            return
+        self._runner.wait()
+        self.ends_ns.append(time.perf_counter_ns())
+        is_slow = self.ends_ns[-1] - self.ends_ns[0] > STREAM_START_NS
+        if len(self.ends_ns) >= self._steps or is_slow:
+            self._runner.stop()
+
+
 @contextmanager
 def batch_of_loss(runner: Trainer) -> Iterator[list[Batch]]:
     """Note what the loss is computed from, last of the list, in the step that is traced or run meanwhile."""
@@ -165,6 +185,37 @@ def first_step(runner: Trainer) -> tuple[int, float, Batch]:
         history = runner.fit(runner.feed.first_batch, shuffle=False)
         first_step_ns = time.perf_counter_ns() - start_ns
     return first_step_ns, _last_loss(history), batches[-1]
+
+
+def first_stream_steps(runner: Trainer, steps: int) -> tuple[int, list[int], Batch]:
+    """Return what the first step of a script's `fit` on a stream takes, with its start, and what each later one does.
+
+    No array has been trained on before. Where one has, TensorFlow's steps on a stream may take a third less: glibc then
+    keeps memory that each step else asks for anew (docs/limitations.md, "Returning memory").
+    """
+    start_ns = time.perf_counter_ns()
+    with batch_of_loss(runner) as batches:
+        ends_ns = _begin_stream(runner, steps)
+    return ends_ns[0] - start_ns, [later - earlier for earlier, later in pairwise(ends_ns)], batches[-1]
+
+
+def one_more_ns(runner: Trainer) -> int:
+    """Return what a step on a stream takes: the second one of a new `fit`."""
+    first_ns, second_ns = _begin_stream(runner, 2)
+    return second_ns - first_ns
+
+
+def _begin_stream(runner: Trainer, steps: int) -> list[int]:
+    """Return when each of the first steps of a `fit` on a stream has ended."""
+    feed = runner.feed
+    assert feed.stream is not None
+    start = StreamStart(runner, steps)
+    logs = runner.fit(feed.stream, start, ENDLESS)
+    if len(start.ends_ns) < min(2, steps):
+        cause = f"{feed.kind} ended before the second step of fit()"
+        raise TrialFailure(Failure(Code.INVALID, cause, "let it give batches for as long as fit() asks for them"))
+    _last_loss(logs)
+    return start.ends_ns
 
 
 class Step(NamedTuple):
@@ -267,7 +318,8 @@ def _measure_stream(runner: Trainer, pace: Pace, ask: Ask) -> SliceClock:
     feed = runner.feed
     assert feed.stream is not None
     steps = None if counts_epochs(feed.workload.steps) else feed.workload.steps
-    pace = dataclasses.replace(pace, queued=feed.queue if steps is not None else 0)
+    # Each slice begins and ends with a wait, at which what makes the batches loses its lead: as on a GPU.
+    pace = dataclasses.replace(pace, queued=feed.queue if steps is not None else 0, asynchronous=True)
     clock, history = _measure(runner, feed.stream, pace, ask, pace.plan, steps)
     _last_loss(history)
     return clock

@@ -32,6 +32,7 @@ from kerasbench.worker.parts import Parts, measure_parts
 from kerasbench.worker.pipe import Pipe
 from kerasbench.worker.usage import Meter, card_share_reader, counters_reader
 
+STREAM_STEPS = 6  # of a stream's first `fit`: as many as the columns of other rows train before they are compared
 SLOW_TIMES = 2  # a step that is so many times as long as a slice is to be fills one by itself, whatever its hiccups
 
 
@@ -110,12 +111,15 @@ def measured(trial: TrialContext) -> Measurement:
     parity, movement = start.parity, None
     if isinstance(steps := stage_facts.get(TRAIN), Steps):
         movement = steps.movement
-        if trial.plan.steps_per_slice is None and not trial.plan.agenda.in_full:  # not told by an earlier trial
-            parity, same_loss = compare_fresh(trial, parity)
-            movement = movement if same_loss else None  # from another loss come other gradients
-    # Last, for its large products belong to no peak.
+    # Behind the memory's peaks, to which its large products do not belong.
     alone = feed_alone(trial, steps) if isinstance(steps, Steps) and trial.measures(FEED) else None
     parts = step_parts(trial, steps) if isinstance(steps, Steps) and trial.measures(PARTS) else None
+    is_compared = (
+        trial.plan.steps_per_slice is not None or trial.plan.agenda.in_full
+    )  # by an earlier trial, or by nothing
+    if isinstance(steps, Steps) and not is_compared:  # last, as of a script there is one model, which it silences
+        parity, same_loss = compare_fresh(trial, parity)
+        movement = movement if same_loss else None  # from another loss come other gradients
     workload = trial.runner.feed.workload
     return Measurement(
         samples=parts.samples if parts else {},
@@ -175,6 +179,8 @@ def first_prediction(trial: TrialContext) -> Start:
 def first_steps(trial: TrialContext) -> Start:
     """Train one step, and as many as the row's sizes say: the case's first trial tells what they teach and compute."""
     runner, plan = trial.trainer, trial.plan
+    if runner.feed.is_streamed:
+        return first_stream_steps(trial)
     is_first = plan.steps_per_slice is None  # else an earlier trial of this case was calibrated and compared
     moves = MovementMeter(runner) if is_first else None
     with trial.phase(FIRST_STEP), watch(trial) as notes:
@@ -201,6 +207,25 @@ def first_steps(trial: TrialContext) -> Start:
         notes=notes,
         moves=moves,
     )
+
+
+def first_stream_steps(trial: TrialContext) -> Start:
+    """Train a script's first steps by its stream. They are compared by batches from memory, once it is measured."""
+    runner, plan = trial.trainer, trial.plan
+    is_first = plan.steps_per_slice is None
+    moves = MovementMeter(runner) if is_first else None
+    with trial.phase(FIRST_STEP), watch(trial) as notes:
+        count = STREAM_STEPS if is_first or plan.repeats_first_step else 1
+        first_step_ns, following_ns, batch = train.first_stream_steps(runner, count)
+    if is_first:
+        left_ns = iter(following_ns)
+        with trial.phase("learn"):
+            trial.find_sizes(lambda: next(left_ns, 0) or train.one_more_ns(runner))
+            if moves:
+                moves.begin_slices()
+    step_ns = min(following_ns) if is_first else None
+    batch = dataclasses.replace(batch, digest=runner.feed.digest) if is_first else batch
+    return Start(batch, first_step_ns, following_ns, step_ns, notes=notes, moves=moves)
 
 
 def parity_of(runner: Trainer, losses: list[float]) -> Parity | None:
@@ -379,10 +404,12 @@ def compare_fresh(trial: TrialContext, parity: Parity | None) -> tuple[Parity | 
     """
     runner, sizes = trial.trainer, trial.sizes
     predicts = trial.plan.compares_outputs or runner.scenario.keeps_weights
-    steps = sizes.silenced_steps if sizes else 0
-    silences = bool(steps) and parity is None and can_be_silenced(runner.layers)
+    steps = 0  # whose losses are still to be compared: of a stream, none was so far
+    if sizes and parity is None and can_be_silenced(runner.layers):
+        is_plain = runner.feed.is_streamed and not random_layers(runner.layers)
+        steps = sizes.parity_steps if is_plain else sizes.silenced_steps
     same_loss = True
-    if runner.feed.draws or not (predicts or silences):
+    if runner.feed.draws or not (predicts or steps):
         return parity, same_loss
     with trial.pipe.phase("parity"):
         try:
@@ -390,11 +417,12 @@ def compare_fresh(trial: TrialContext, parity: Parity | None) -> tuple[Parity | 
             if fresh is None:
                 return parity, same_loss
             if runner.backend.LOSS_BY_LOGITS and checks.saturates(fresh, sizes.parity_steps if sizes else 1):
-                same_loss = silences = False
+                same_loss, steps = False, 0
                 parity = parity and dataclasses.replace(parity, losses=[])
             outputs = checks.sample_outputs(fresh) if predicts else []
-            if silences:
+            if steps:
                 silenced = silence(fresh.layers)
+                fresh.model.train_function = None  # it may have been traced with what is silenced now
                 losses = [train.single_step(fresh, index).loss for index in range(steps)]
                 parity = Parity(losses, silenced, sensitive=sensitive_layers(fresh.layers))
             parity = dataclasses.replace(parity or Parity([], []), outputs=outputs)

@@ -224,17 +224,17 @@ def test_what_is_discarded_goes_by_the_duration_of_a_step(step_ms: float, settle
 
 @pytest.mark.parametrize(
     ("step_ms", "discarded"),
-    [(1, 24), (100, 24), (300, 10), (5_000, 1)],  # for 3 s at most
+    [(1, 120), (10, 60), (100, 24), (300, 10), (5_000, 1)],  # five times over for 0.6 s at most, once for 3 s
 )
 def test_what_a_feed_has_put_by_is_used_up_before_a_slice(step_ms: float, discarded: int) -> None:
     queued = Pace(TrialPlan(), print, settle_ns=0, queued=24)
     assert queued.discarded(step_ms * MS) == discarded
-    clock = SliceClock(WarmUpClock(TrialPlan(steps_per_slice=4, warmup_slices=1), 100, sync_ns=0), queued)
+    clock = SliceClock(WarmUpClock(TrialPlan(steps_per_slice=4, warmup_slices=1), 300, sync_ns=0), queued)
     training = Training(clock, turns=2, step_ms=1)
-    training.play(100)
+    training.play(300)
     measured = [step for _, step, state in training.events if state is State.DISCARDING]
     waited = [step for _, step, state in training.events if state is State.WAITING]
-    assert [began - asked for asked, began in zip(waited, measured, strict=False)] == [24, 24]
+    assert [began - asked for asked, began in zip(waited, measured, strict=False)] == [120, 120]
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import math
 from collections.abc import Callable
 from contextlib import nullcontext
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 from unittest.mock import Mock
 
 import numpy as np
@@ -174,6 +174,37 @@ def test_single_steps_take_one_batch_after_another_and_then_the_first_again() ->
     assert baseline.first_rows == [16, 0, 16, 0]  # two whole batches; the partial one is not taken
     assert baseline.epochs == [(16, 16, False)] * 4
     assert [step.loss for step in steps] == [100_000, 99_999, 99_998, 99_997]
+
+
+@pytest.mark.parametrize(
+    ("steps_per_epoch", "step_ms", "ends_ms"),
+    [
+        (20, 2, [2, 4, 6]),
+        (2, 2, [2, 4 + 50, 6 + 50]),  # the third is the first of another epoch
+        (20, 2_000, [2_000, 4_000]),  # so slow that one more would be too much
+    ],
+)
+def test_the_first_steps_of_a_stream_end_where_the_next_one_begins(
+    steps_per_epoch: int, step_ms: int, ends_ms: list[int], machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(train, "STREAM_START_NS", 1_500 * MS)
+    start = train.StreamStart(cast("Any", SimpleNamespace(wait=machine.synchronize, stop=machine.stop)), 3)
+    machine.fit(start, steps_per_epoch, step_ms * MS, epoch_ns=50 * MS)
+    assert [at // MS for at in start.ends_ns] == ends_ms
+    assert machine.synchronized == start.ends_ns  # each until the device is done with it
+    assert machine.stopped
+
+
+def test_a_stream_that_ends_before_two_steps_is_no_script_s_fault_in_silence() -> None:
+    feed = dataclasses.replace(fed(), stream={"x": None}, kind="a generator")
+
+    def fit(given: Any, hooks: Any, epochs: int) -> Any:
+        hooks.on_train_batch_begin(0)
+        return {"loss": [1.0]}
+
+    runner: Any = SimpleNamespace(feed=feed, fit=fit)
+    with pytest.raises(TrialFailure, match="a generator ended before the second step"):
+        train.one_more_ns(runner)
 
 
 def sized(learn_steps: int = 65, parity_steps: int = 6) -> Callable[[Callable[[], int]], Sizes]:
