@@ -143,7 +143,7 @@ def value(row: Row, column: Column, name: str) -> Cell:
 def feeds(findings: Findings) -> Section | None:
     notes = [
         "Alone: batches that a loop takes from what Keras reads, without a model. Waiting: what a step takes beyond "
-        "one whose batch lies ready on the device. Data lie in memory."
+        "one whose batch lies ready on the device. Arrays lie in memory, files in the system's cache."
     ]
     metrics = ("feed_batch_ms", "feed_waiting", "feed_import_ms", "feed_import_mib")
     return metric_table(findings.plain, "What feeds cost", metrics, notes)
