@@ -31,7 +31,13 @@ def test_the_wheel_that_the_sdist_makes_holds_the_scenarios_the_data_and_the_typ
 
     names = set(zipfile.ZipFile(built(source, "wheel", tmp_path)).namelist())
     scenarios = {f"kerasbench/{file.relative_to(ROOT)}" for file in (ROOT / "scenarios").rglob("*.py")}
-    assert {file.split("/")[2] for file in scenarios if file.count("/") > 2} == {"layers", "modern", "native", "tiny"}
+    assert {file.split("/")[2] for file in scenarios if file.count("/") > 2} == {
+        "feeds",
+        "layers",
+        "modern",
+        "native",
+        "tiny",
+    }
     data = {f"kerasbench/data/{name}" for name in ("iris.csv", "scenario.txt", "versus.yml", "comment.yml")}
     published = {f"kerasbench/published/{name}" for name in ("figures.json", "others.json", "machines.md")}
     assert scenarios | data | published | {"kerasbench/py.typed"} <= names

@@ -46,8 +46,8 @@ def together(work: Callable[[Item, Tick], Answer], items: Sequence[Item], at_onc
                 if not waiting:
                     return answers
         except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)  # first: a thread that gives up would begin the next one
             given_up.set()
-            pool.shutdown(wait=False, cancel_futures=True)
             raise
 
 
