@@ -195,6 +195,25 @@ def test_the_first_steps_of_a_stream_end_where_the_next_one_begins(
     assert machine.stopped
 
 
+def test_a_stream_s_first_steps_are_those_of_one_fit(machine: Machine) -> None:
+    feed = dataclasses.replace(fed(), stream={"x": None}, kind="a generator")
+    given: list[Any] = []
+
+    def fit(stream: Any, hooks: Any, epochs: int) -> Any:
+        given.append(stream)
+        machine.stopped = False
+        machine.now_ns += 100 * MS  # before its first step
+        machine.fit(hooks, 20, 2 * MS)
+        return {"loss": [1.0]}
+
+    model = SimpleNamespace(compute_loss=lambda x=None, y=None: 0.0)
+    runner: Any = SimpleNamespace(feed=feed, fit=fit, model=model, wait=machine.synchronize, stop=machine.stop)
+    first_ns, following_ns, batch = train.first_stream_steps(runner, 4)
+    assert (first_ns // MS, [ns // MS for ns in following_ns]) == (102, [2, 2, 2])
+    assert batch.x == "float32[16, 1]" and given == [{"x": None}]
+    assert train.one_more_ns(runner) == 2 * MS
+
+
 def test_a_stream_that_ends_before_two_steps_is_no_script_s_fault_in_silence() -> None:
     feed = dataclasses.replace(fed(), stream={"x": None}, kind="a generator")
 
