@@ -108,7 +108,7 @@ def measured(trial: TrialContext) -> Measurement:
         if stage not in (FEED, PARTS) and trial.measures(stage)
     }
     end = finish(trial, start)
-    parity, movement = start.parity, None
+    parity, learning, movement = start.parity, start.learning, None
     if isinstance(steps := stage_facts.get(TRAIN), Steps):
         movement = steps.movement
     # Behind the memory's peaks, to which its large products do not belong.
@@ -118,7 +118,8 @@ def measured(trial: TrialContext) -> Measurement:
         trial.plan.steps_per_slice is not None or trial.plan.agenda.in_full
     )  # by an earlier trial, or by nothing
     if isinstance(steps, Steps) and not is_compared:  # last, as of a script there is one model, which it silences
-        parity, same_loss = compare_fresh(trial, parity)
+        parity, same_loss, taught = compare_fresh(trial, parity)
+        learning = learning or taught
         movement = movement if same_loss else None  # from another loss come other gradients
     workload = trial.runner.feed.workload
     return Measurement(
@@ -126,7 +127,7 @@ def measured(trial: TrialContext) -> Measurement:
         training=steps.training if isinstance(steps, Steps) else None,
         published=start.published,
         batch=start.batch,
-        learning=start.learning,
+        learning=learning,
         parity=parity,
         proof=end.proof,
         resolved=end.resolved,
@@ -397,10 +398,13 @@ def finish(trial: TrialContext, start: Start) -> End:
     )
 
 
-def compare_fresh(trial: TrialContext, parity: Parity | None) -> tuple[Parity | None, bool]:
+def compare_fresh(
+    trial: TrialContext, parity: Parity | None
+) -> tuple[Parity | None, bool, measurement.Learning | None]:
     """Compute by a fresh model what the first could not show: losses without random numbers, untrained predictions.
 
-    Return also whether its loss is that of other backends: False where Keras computes it from saturated outputs.
+    Return also whether its loss is that of other backends: False where Keras computes it from saturated outputs; and
+    what a stream's first batches teach it. None: the first model has learned.
     """
     runner, sizes = trial.trainer, trial.sizes
     predicts = trial.plan.compares_outputs or runner.scenario.keeps_weights
@@ -408,14 +412,14 @@ def compare_fresh(trial: TrialContext, parity: Parity | None) -> tuple[Parity | 
     if sizes and parity is None and can_be_silenced(runner.layers):
         is_plain = runner.feed.is_streamed and not random_layers(runner.layers)
         steps = sizes.parity_steps if is_plain else sizes.silenced_steps
-    same_loss = True
+    same_loss, learning = True, None
     if runner.feed.draws or not (predicts or steps):
-        return parity, same_loss
+        return parity, same_loss, learning
     with trial.pipe.phase("parity"):
         try:
             fresh = untrained(runner, trial.request)
             if fresh is None:
-                return parity, same_loss
+                return parity, same_loss, learning
             if runner.backend.LOSS_BY_LOGITS and checks.saturates(fresh, sizes.parity_steps if sizes else 1):
                 same_loss, steps = False, 0
                 parity = parity and dataclasses.replace(parity, losses=[])
@@ -425,12 +429,15 @@ def compare_fresh(trial: TrialContext, parity: Parity | None) -> tuple[Parity | 
                 fresh.model.train_function = None  # it may have been traced with what is silenced now
                 losses = [train.single_step(fresh, index).loss for index in range(steps)]
                 parity = Parity(losses, silenced, sensitive=sensitive_layers(fresh.layers))
+                if runner.feed.is_streamed:  # by the first batch once more, as of a script's arrays
+                    again = train.single_step(fresh, 0).loss
+                    learning = measurement.Learning(steps + 1, losses[0], again, loss=again, accuracy=None)
             parity = dataclasses.replace(parity or Parity([], []), outputs=outputs)
         except Exception as error:  # a second model that does not fit into memory, or cannot be built
             if isinstance(error, TrialFailure) and error.failure.code is Code.NONFINITE:
                 raise
             # What has been measured stands, and the page says that it was not compared.
-    return parity, same_loss
+    return parity, same_loss, learning
 
 
 def feed_alone(trial: TrialContext, steps: Steps) -> measurement.FeedAlone | None:

@@ -128,6 +128,7 @@ def test_a_backend_that_computes_something_else_is_found_on_a_stream(tmp_path: P
     assert "stream.py --backend jax,tensorflow --device cpu --quick -- jax" in ended.stdout
     digests = {trial.measurement.batch.digest for trial in record.trials if trial.measurement}
     assert len(digests) == 1 and "" not in digests
+    assert all(trial.measurement.learning for trial in record.trials if trial.measurement)  # of batches from memory
 
 
 @pytest.mark.weekly
