@@ -96,7 +96,8 @@ def require_no_memory(way: PredictMethod, timer: "CallTimer") -> None:
     pairs = max(1, min(FRESH_CALLS, FRESH_NS // max(1, int(timer.typical_ns))))
     for number in range(1, MOST_FRESH_CALLS + 1):
         in_rotation = way.inputs[number % len(way.inputs)]
-        for is_fresh in False, True:
+        leads = number % 2 == 0  # by turns: a thread in the background may take its part of every other call
+        for is_fresh in leads, not leads:
             other = way.others(number)  # before both: after it glibc may have to map a call's memory anew
             start_ns = time.perf_counter_ns()
             way.call(other if is_fresh else in_rotation)
