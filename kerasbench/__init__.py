@@ -7,12 +7,12 @@ it is used, of the standard library alone but for what measures (``run``, ``fast
 
 TYPE_CHECKING = False  # typing's: `python -m` would look for a typing.py in the current folder
 if TYPE_CHECKING:
-    from kerasbench import datasets, stored
+    from kerasbench import datasets, storage
     from kerasbench.api import bisect, compare, explain, fastest, history, load, on_machines, run, soak, sweep, versus
     from kerasbench.scenario import Scenario, ScenarioError, Workload
 
 
-__all__ = ["Scenario", "ScenarioError", "Workload", "datasets", "stored"]
+__all__ = ["Scenario", "ScenarioError", "Workload", "datasets", "storage"]
 __all__ += [
     "bisect",
     "compare",
@@ -36,7 +36,7 @@ if not TYPE_CHECKING:  # which knows all that there is
             raise AttributeError(f"module 'kerasbench' has no attribute {name!r}")
         from importlib import import_module
 
-        if name in ("datasets", "stored"):
+        if name in ("datasets", "storage"):
             return import_module(f"kerasbench.{name}")
         if name in ("Workload", "Scenario", "ScenarioError"):
             return getattr(import_module("kerasbench.scenario"), name)

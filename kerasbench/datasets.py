@@ -35,7 +35,7 @@ class Dataset:
     load: Load | None = None  # None: all samples are generated
     prepare: Prepare = lambda x: x  # applied to x, generated or real
     encode: Prepare = lambda y: y  # the same for y
-    # Writes x to a folder, and returns what reads a sample of it, a ``stored.Store``. None: samples stay in memory.
+    # Writes x to a folder, and returns what reads a sample of it, a ``storage.Store``. None: samples stay in memory.
     store: Callable[[Path, Any], Any] | None = None
     random: bool = False  # for a model that brings no samples: it learns no further than parity needs
 

@@ -22,7 +22,7 @@ class Recurrent(Fact):
     def watch(self, layers: Layers, backend: str) -> Iterator[Notes]:
         """Replace the functions that may compute a layer by ones that take notes.
 
-        There is no note of a kind whose functions this Keras has somewhere else; they count as lost names.
+        Functions that this Keras has somewhere else leave no note, and count as lost names.
         """
         from unittest.mock import patch  # slow to import, and the parent reads this file too
 

@@ -145,24 +145,24 @@ def listed(parts: Sequence[str]) -> str:
 
 def verb(rows: Iterable[Row]) -> str:
     """Return what a backend does with these workloads: ``trains``, or ``predicts`` where nothing is trained."""
-    kinds = {KINDS[_timed(row)] for row in rows}
-    return kinds.pop() if len(kinds) == 1 else "runs"
+    verbs = {UNITS[_unit_of(row)] for row in rows}
+    return verbs.pop() if len(verbs) == 1 else "runs"
 
 
 def timed_in(rows: Iterable[Row]) -> str:
     """Return what is timed of these workloads, ``training step or prediction`` where that is more than one thing."""
-    kinds = {_timed(row) for row in rows}
-    return " or ".join(kind for kind in KINDS if kind in kinds) or TRAINED
+    units = {_unit_of(row) for row in rows}
+    return " or ".join(unit for unit in UNITS if unit in units) or TRAINED
 
 
-TRAINED = "training step"
-KINDS = {TRAINED: "trains", "step of a loop": "runs", "prediction": "predicts"}  # what is done in what is timed
+TRAINED, LOOPED, FORWARD = "training step", "step of a loop", "prediction"
+UNITS = {TRAINED: "trains", LOOPED: "runs", FORWARD: "predicts"}  # what is timed, and what a backend does in it
 
 
-def _timed(row: Row) -> str:
+def _unit_of(row: Row) -> str:
     if row.workload.loops:  # its model may train in it or predict
-        return "step of a loop"
-    return "prediction" if row.headline in (PREDICTED, PREDICTED_ONE) else TRAINED
+        return LOOPED
+    return FORWARD if row.headline in (PREDICTED, PREDICTED_ONE) else TRAINED
 
 
 def took(estimate: Estimate, metric: str) -> str:

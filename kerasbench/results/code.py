@@ -23,7 +23,7 @@ LENGTH = 12  # hexadecimal digits: two of a million versions are alike once in 5
 FOLDERS = ("worker/", "sources/", "runners/", "facts/", "protocol/")
 EVERY_COLUMN = (
     # What a scenario file imports in the child, and what is below all backends and variants.
-    *("scenario.py", "datasets.py", "stored.py", "private.py", "backends/__init__.py", "variants/__init__.py"),
+    *("scenario.py", "datasets.py", "storage.py", "private.py", "backends/__init__.py", "variants/__init__.py"),
     # What a child is started with, and how it is kept still until its turn; in which order turns come, until when, how
     # much each child does in them, and which of its slices do not count because others took too much of the machine.
     *("processes/block.py", "processes/process.py", "processes/variables.py"),

@@ -20,7 +20,7 @@ from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES
 from kerasbench.runners.feeders import Feeder
 from kerasbench.runners.inputs import LEAST_STEPS, POOL_BYTES, first, in_tuples, is_nested, leaves, mapped
 from kerasbench.scenario import Scenario, ScenarioError, Workload
-from kerasbench.stored import Store
+from kerasbench.storage import Store
 from kerasbench.text import size as in_words
 
 if TYPE_CHECKING:
@@ -170,13 +170,14 @@ def prepare(scenario: Scenario, workload: Workload, seed: int, kind: str = "synt
     """Draw the rows: all that the publication had if ``whole``, else as many training rows as measuring needs."""
     dataset = scenario.dataset(workload)
     if whole:
-        rows, store = keep(dataset, draw(dataset, workload.train + workload.validation + workload.test, seed, kind))
+        count = workload.train + workload.validation + workload.test
+        rows, store = store_rows(dataset, draw(dataset, count, seed, kind))
         train, others = rows[: workload.train], rows[workload.train :]
         validation, test = others[: workload.validation], others[workload.validation :]
     else:
         count = pool_samples(workload, draw(dataset, 1, seed, "synthetic").row_bytes)
         test_samples = workload.test if workload.test_each_epoch else min(workload.test, evaluated_samples(workload))
-        rows, store = keep(dataset, draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind))
+        rows, store = store_rows(dataset, draw(dataset, count + min(test_samples, EVALUATED_SAMPLES), seed, kind))
         train, unseen = rows[:count], rows[count:]
         validation, test = train.repeated(workload.validation), unseen.repeated(test_samples)
     draws = check_pipeline(workload, rows)
@@ -207,7 +208,7 @@ def prepare_sized(scenario: Scenario, workload: Workload, size: Size, seed: int,
     at_size = dataclasses.replace(workload, batch=batch, predict_batch=predicted, train=samples)
     at_size = dataclasses.replace(at_size, width=size.width or workload.width)
     at_size = dataclasses.replace(at_size, validation=0, test=0, test_each_epoch=False)
-    rows, store = keep(dataset, draw(dataset, min(samples, workload.train), seed, kind))
+    rows, store = store_rows(dataset, draw(dataset, min(samples, workload.train), seed, kind))
     rows = rows.repeated(samples)
     draws = check_pipeline(at_size, rows)
     return Feed(at_size, rows, rows[:0], rows[:0], scenario.class_weight, draws, store=store)
@@ -248,8 +249,8 @@ def draw(dataset: Dataset, samples: int, seed: int, kind: str) -> Rows:
     return rows
 
 
-def keep(dataset: Dataset, rows: Rows) -> tuple[Rows, Store | None]:
-    """Write rows to disk where their data set is kept there; return them as they are read again, with their items."""
+def store_rows(dataset: Dataset, rows: Rows) -> tuple[Rows, Store | None]:
+    """Write rows to disk where their data set has a store; return them as they are read again, with their items."""
     if dataset.store is None:
         return rows, None
     store: Store = dataset.store(Path(tempfile.mkdtemp()), rows.x)

@@ -12,7 +12,7 @@ from typing import Any
 
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
 from kerasbench.runners.inputs import first, in_tuples, is_nested, mapped
-from kerasbench.stored import Store
+from kerasbench.storage import Store
 
 PREFETCHED = 2  # batches for each worker of a DataLoader, torch's own default
 BUFFER = 16  # batches that grain's threads put by, and tf.data where it chooses by itself
@@ -27,17 +27,17 @@ def _tf_data(parts: Parts, batch: int, workers: int, store: Store | None = None)
     import tensorflow as tf
 
     rows = tf.data.Dataset.from_tensor_slices(in_tuples(parts)).shuffle(len(first(parts)))
-    return _read(rows, store).batch(batch).prefetch(tf.data.AUTOTUNE)
+    return _read_rows(rows, store).batch(batch).prefetch(tf.data.AUTOTUNE)
 
 
 def _tf_data_cached(parts: Parts, batch: int, workers: int, store: Store | None = None) -> Any:
     import tensorflow as tf
 
-    batches = _read(tf.data.Dataset.from_tensor_slices(in_tuples(parts)), store).batch(batch).cache()
+    batches = _read_rows(tf.data.Dataset.from_tensor_slices(in_tuples(parts)), store).batch(batch).cache()
     return batches.shuffle(len(batches)).prefetch(tf.data.AUTOTUNE)
 
 
-def _read(rows: Any, store: Store | None) -> Any:
+def _read_rows(rows: Any, store: Store | None) -> Any:
     import tensorflow as tf
 
     if store is None:

@@ -118,8 +118,7 @@ def measured(trial: TrialContext) -> Measurement:
         trial.plan.steps_per_slice is not None or trial.plan.agenda.in_full
     )  # by an earlier trial, or by nothing
     if isinstance(steps, Steps) and not is_compared:  # last, as of a script there is one model, which it silences
-        parity, same_loss, taught = compare_fresh(trial, parity)
-        learning = learning or taught
+        parity, learning, same_loss = compare_fresh(trial, start)
         movement = movement if same_loss else None  # from another loss come other gradients
     workload = trial.runner.feed.workload
     return Measurement(
@@ -213,19 +212,16 @@ def first_steps(trial: TrialContext) -> Start:
 def first_stream_steps(trial: TrialContext) -> Start:
     """Train a script's first steps by its stream. They are compared by batches from memory, once it is measured."""
     runner, plan = trial.trainer, trial.plan
-    is_first = plan.steps_per_slice is None
-    moves = MovementMeter(runner) if is_first else None
+    moves = MovementMeter(runner) if plan.steps_per_slice is None else None  # else an earlier trial was calibrated
     with trial.phase(FIRST_STEP), watch(trial) as notes:
-        count = STREAM_STEPS if is_first or plan.repeats_first_step else 1
+        count = STREAM_STEPS if moves or plan.repeats_first_step else 1
         first_step_ns, following_ns, batch = train.first_stream_steps(runner, count)
-    if is_first:
-        left_ns = iter(following_ns)
+    batch, step_ns = dataclasses.replace(batch, digest=runner.feed.digest), None
+    if moves:
+        left_ns, step_ns = iter(following_ns), min(following_ns)
         with trial.phase("learn"):
             trial.find_sizes(lambda: next(left_ns, 0) or train.one_more_ns(runner))
-            if moves:
-                moves.begin_slices()
-    step_ns = min(following_ns) if is_first else None
-    batch = dataclasses.replace(batch, digest=runner.feed.digest) if is_first else batch
+            moves.begin_slices()
     return Start(batch, first_step_ns, following_ns, step_ns, notes=notes, moves=moves)
 
 
@@ -398,28 +394,25 @@ def finish(trial: TrialContext, start: Start) -> End:
     )
 
 
-def compare_fresh(
-    trial: TrialContext, parity: Parity | None
-) -> tuple[Parity | None, bool, measurement.Learning | None]:
+def compare_fresh(trial: TrialContext, start: Start) -> tuple[Parity | None, measurement.Learning | None, bool]:
     """Compute by a fresh model what the first could not show: losses without random numbers, untrained predictions.
 
-    Return also whether its loss is that of other backends: False where Keras computes it from saturated outputs; and
-    what a stream's first batches teach it. None: the first model has learned.
+    Return also what a stream's first batches teach it, and whether its loss is that of other backends: False where
+    Keras computes it from saturated outputs.
     """
-    runner, sizes = trial.trainer, trial.sizes
+    runner, sizes, parity, learning, same_loss = trial.trainer, trial.sizes, start.parity, start.learning, True
     predicts = trial.plan.compares_outputs or runner.scenario.keeps_weights
     steps = 0  # whose losses are still to be compared: of a stream, none was so far
     if sizes and parity is None and can_be_silenced(runner.layers):
         is_plain = runner.feed.is_streamed and not random_layers(runner.layers)
         steps = sizes.parity_steps if is_plain else sizes.silenced_steps
-    same_loss, learning = True, None
     if runner.feed.draws or not (predicts or steps):
-        return parity, same_loss, learning
+        return parity, learning, same_loss
     with trial.pipe.phase("parity"):
         try:
             fresh = untrained(runner, trial.request)
             if fresh is None:
-                return parity, same_loss, learning
+                return parity, learning, same_loss
             if runner.backend.LOSS_BY_LOGITS and checks.saturates(fresh, sizes.parity_steps if sizes else 1):
                 same_loss, steps = False, 0
                 parity = parity and dataclasses.replace(parity, losses=[])
@@ -437,7 +430,7 @@ def compare_fresh(
             if isinstance(error, TrialFailure) and error.failure.code is Code.NONFINITE:
                 raise
             # What has been measured stands, and the page says that it was not compared.
-    return parity, same_loss, learning
+    return parity, learning, same_loss
 
 
 def feed_alone(trial: TrialContext, steps: Steps) -> measurement.FeedAlone | None:

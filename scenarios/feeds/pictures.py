@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import keras
 
-from kerasbench import Scenario, Workload, datasets, stored
+from kerasbench import Scenario, Workload, datasets, storage
 
 
 def build(workload):
@@ -43,11 +43,11 @@ scenario = Scenario(
     data=datasets.images((96, 96, 3), 10, prepare=as_bytes),
     parameters=1_562,
     workloads=(
-        workload("png_96", 96, 1_024, stored.png),
-        workload("jpeg_96", 96, 1_024, stored.jpeg),
-        workload("array_96", 96, 1_024, stored.memory_map),
-        workload("png_224", 224, 512, stored.png),
-        workload("jpeg_224", 224, 512, stored.jpeg),
+        workload("png_96", 96, 1_024, storage.png),
+        workload("jpeg_96", 96, 1_024, storage.jpeg),
+        workload("array_96", 96, 1_024, storage.memory_map),
+        workload("png_224", 224, 512, storage.png),
+        workload("jpeg_224", 224, 512, storage.jpeg),
     ),
     source="of kerasbench",
 )

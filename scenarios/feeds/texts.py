@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import keras
 
-from kerasbench import Scenario, Workload, datasets, stored
+from kerasbench import Scenario, Workload, datasets, storage
 
 
 def build(workload):
@@ -29,7 +29,7 @@ def build(workload):
 scenario = Scenario(
     kind="other",
     build=build,
-    data=replace(datasets.sequences(200, 5_000, 10), store=stored.texts),
+    data=replace(datasets.sequences(200, 5_000, 10), store=storage.texts),
     parameters=80_442,
     workloads=(Workload(train=2_048, batch=32),),
     source="of kerasbench",

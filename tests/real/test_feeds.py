@@ -50,17 +50,17 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 import numpy as np
-from kerasbench import datasets, stored
-from kerasbench.runners.feed import draw, keep
+from kerasbench import datasets, storage
+from kerasbench.runners.feed import draw, store_rows
 from kerasbench.runners.feeders import FEEDERS
 from kerasbench.runners.streams import epoch_of
 from kerasbench.worker.feeds import row_hashes
 
 def main(write):
-    drawn = datasets.sequences(20, 50, 5) if write is stored.texts else datasets.images((8, 8, 3), 5, lambda x: x)
-    rows, store = keep(replace(drawn, store=write), draw(replace(drawn, store=write), 24, 0, "synthetic"))
+    drawn = datasets.sequences(20, 50, 5) if write is storage.texts else datasets.images((8, 8, 3), 5, lambda x: x)
+    rows, store = store_rows(replace(drawn, store=write), draw(replace(drawn, store=write), 24, 0, "synthetic"))
     original = draw(drawn, 24, 0, "synthetic")
-    assert (rows.x == original.x).all() == (write is not stored.jpeg)  # which loses something
+    assert (rows.x == original.x).all() == (write is not storage.jpeg)  # which loses something
     given = collections.Counter(row_hashes((rows.x, rows.y)))
     for name in NAMES:
         batches = FEEDERS[name].make((rows.items, rows.y), 8, 0, store)
@@ -68,7 +68,7 @@ def main(write):
         assert read == given, (write, name)
 
 if __name__ == "__main__":
-    for write in (stored.png, stored.jpeg, stored.memory_map, stored.texts):
+    for write in (storage.png, storage.jpeg, storage.memory_map, storage.texts):
         main(write)
 """
 
@@ -91,7 +91,7 @@ def test_the_lines_to_paste_make_the_batches_that_are_measured(tmp_path: Path, c
 
 def test_each_feed_reads_from_disk_what_was_written_there(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
-    script = tmp_path / "stored.py"
+    script = tmp_path / "storage.py"
     script.write_text(STORED.replace("NAMES", repr(THERE)))
     subprocess.run([sys.executable, script], check=True, timeout=300)
 
