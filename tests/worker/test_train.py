@@ -214,6 +214,23 @@ def test_a_stream_s_first_steps_are_those_of_one_fit(machine: Machine) -> None:
     assert train.one_more_ns(runner) == 2 * MS
 
 
+@pytest.mark.parametrize(("steps", "queued"), [(100, 3), (4, 0)])  # of so few steps, epochs are counted
+def test_slices_of_a_stream_outweigh_its_lead_and_come_after_what_it_has_put_by(
+    steps: int, queued: int, machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    feed = dataclasses.replace(fed(Workload(train=16 * steps, batch=16)), stream={"x": None}, queue=3)
+    paces: list[Pace] = []
+
+    def measure(runner: Any, rows: Any, pace: Pace, *arguments: Any) -> Any:
+        paces.append(pace)
+        return "its clock", {"loss": [1.0]}
+
+    monkeypatch.setattr(train, "_measure", measure)
+    runner: Any = SimpleNamespace(feed=feed)
+    assert train.measure_steps(runner, machine.pace, machine.ask) == "its clock"  # type: ignore[comparison-overlap]
+    assert [(pace.asynchronous, pace.queued) for pace in paces] == [(True, queued)]
+
+
 def test_a_stream_that_ends_before_two_steps_is_no_script_s_fault_in_silence() -> None:
     feed = dataclasses.replace(fed(), stream={"x": None}, kind="a generator")
 

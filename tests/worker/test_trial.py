@@ -251,6 +251,25 @@ def test_losses_are_compared_where_all_backends_compute_the_same() -> None:
     assert measured(PLAN, Parent(last=ALL), drawing).parity is None  # it has no time for a second model
 
 
+def test_a_stream_is_trained_on_before_any_array_and_what_it_teaches_is_compared_last() -> None:
+    streamed = runner(feed=dataclasses.replace(fed(), stream={"x": None}), fresh=runner)
+    arrays, fit = streamed.feed.train, streamed.fit
+    are_streams: list[bool] = []
+
+    def fit_stream(rows: Any, *arguments: Any, **options: Any) -> Any:
+        are_streams.append(isinstance(rows, Mapping))
+        return fit(arrays, *arguments, **options)
+
+    streamed.fit = fit_stream
+    measurement = measured(PLAN.leaving_out(EPOCH), parent := Parent(), streamed)
+    assert are_streams == [True, True]  # the first steps, and the slices
+    assert measurement.parity == Parity([100_000.0 - step for step in range(6)], [])
+    learning = made.taught(measurement)
+    assert (learning.steps, learning.batch_loss_before, learning.loss) == (7, 100_000.0, 99_994.0)
+    assert (parent.phases[-1], measurement.batch.x) == ("parity", "float32[16, 1]")
+    assert len(made.trained(measurement).again_ns) == 5
+
+
 @pytest.mark.parametrize("draws", [True, False])
 def test_predictions_are_compared_that_are_of_the_same_weights(draws: bool) -> None:
     feed = dataclasses.replace(fed(), draws=draws)
