@@ -9,11 +9,12 @@ import builtins
 import contextlib
 import inspect
 import io
-import json
 import os
 import runpy
 import shlex
+import signal
 import sys
+import time
 import traceback
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -32,19 +33,19 @@ from kerasbench.runners.loop import LOOPS, QUEUES, TRAINS, Loop
 from kerasbench.runners.streams import digest, feed_of, given_to, looped
 from kerasbench.runners.weights import keep_loaded_weights
 from kerasbench.scenario import Scenario, ScenarioError, Workload
+from kerasbench.sources.notebook import NOTEBOOK, notebook_code
 from kerasbench.sources.python import attributes
 from kerasbench.sources.source import Phase, ResolvedScenario
 from kerasbench.text import count
 
-NOTEBOOK = ".ipynb"
+FORK_TRAINS = signal.SIGUSR1
+FORKED_S = 0.5  # in which the script's process has done what follows a fork, where Python swallows exceptions
 LAST_LINES = 4  # of what a script prints before it leaves
 MAIN = "__main__"
 OF_FRAMEWORKS = ("GradientTape", "backward", "value_and_grad")  # by which a loop trains that is one framework's
 ONE_MODEL = "a script makes its model once, and it cannot be built again"
 OUR_ERRORS = "kerasbench.errors"  # what the parent raises, or who calls it
 SAVES = ("save", "save_weights", "export")  # of a model, which are left out in a loop
-OF_PYTHON = ("capture", "prun", "time", "timeit")
-MAGICS = ("%", "!", "?")  # begin a notebook's lines that are not Python
 
 
 class ScriptError(ScenarioError):
@@ -91,6 +92,7 @@ def enter(file: Path, config: ScriptConfig, seed: int, phase: Phase, then: Calla
         inside = stack.enter_context(ExitStack())  # what ends where the script has come to its fit, or to its end
         printed = inside.enter_context(_tail_of_stderr())
         inside.enter_context(keep_loaded_weights())
+        inside.enter_context(_refusing_forks(file))
 
         def reach() -> None:
             inside.close()
@@ -165,8 +167,8 @@ def _taking_over(
     signature, pid = inspect.signature(original), os.getpid()
 
     def fit(model: Any, *positional: Any, **named: Any) -> Any:  # noqa: RET503, of the last way there is no return
-        if os.getpid() != pid:  # a process that the script has started
-            return original(model, *positional, **named)
+        if os.getpid() != pid:
+            _leave_fork(pid)
         counts["fit"] += 1
         arguments = _arguments(signature, model, positional, named)
         if counts["fit"] < config.fit:  # what it trains before is needed, but not how well
@@ -178,6 +180,28 @@ def _taking_over(
         reach()
 
     return fit
+
+
+@contextlib.contextmanager
+def _refusing_forks(file: Path) -> Iterator[None]:
+    """Stop a script whose training begins in a process that it has forked, which no other can measure."""
+
+    def refuse(*_: object) -> NoReturn:
+        cause = f"{file.name} trains in another process, which it starts itself"
+        raise ScriptError(cause, "have the process that you start do the training")
+
+    signal.signal(FORK_TRAINS, refuse)
+    try:
+        yield
+    finally:
+        signal.signal(FORK_TRAINS, signal.SIG_IGN)  # there may be more than one
+
+
+def _leave_fork(pid: int) -> NoReturn:
+    """End a process that the script has forked, before it trains and saves in full; ``pid`` is the script's."""
+    time.sleep(FORKED_S)
+    os.kill(pid, FORK_TRAINS)
+    os._exit(1)
 
 
 def _arguments(signature: inspect.Signature, model: Any, positional: Any, named: Any) -> dict[str, Any]:
@@ -234,6 +258,8 @@ def _hook_loop(
         loop.start(measure)
 
     def call(model: Any, *positional: Any, **named: Any) -> Any:
+        if os.getpid() != pid and Enclosure.call is None:
+            _leave_fork(pid)
         if os.getpid() != pid or loop.is_measuring:
             return original(model, *positional, **named)
         arguments = _arguments(signature, model, positional, named)
@@ -269,29 +295,6 @@ def _execute(file: Path, config: ScriptConfig) -> None:
     vars(module).update(__file__=str(file), __builtins__=builtins, display=print)
     sys.modules[MAIN] = module
     exec(compile(notebook_code(file), str(file), "exec"), vars(module))  # noqa: S102, it is the user's own
-
-
-def notebook_code(file: Path) -> str:
-    """Return the code cells of a notebook in their order; lines that are not Python become comments."""
-    try:
-        cells = json.loads(file.read_text("utf-8"))["cells"]
-        sources = [cell["source"] for cell in cells if cell["cell_type"] == "code"]
-        texts = ["".join(source) if isinstance(source, list) else str(source) for source in sources]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ScriptError(f"{file}: not a notebook (Jupyter's JSON with cells): {type(error).__name__}") from None
-    lines = [line for text in texts if _is_python(text) for line in [*text.splitlines(), ""]]
-    return "\n".join(map(_without_magic, lines))
-
-
-def _is_python(cell: str) -> bool:
-    """Tell whether a cell is Python: of the magics that begin one, those do not change its language that time it."""
-    first = cell.lstrip().partition("\n")[0].split()
-    return not first or not first[0].startswith("%%") or first[0].removeprefix("%%") in OF_PYTHON
-
-
-def _without_magic(line: str) -> str:
-    code = line.lstrip()
-    return f"{line[: len(line) - len(code)]}pass  # {code}" if code.startswith(MAGICS) else line
 
 
 class _Tail(io.TextIOBase):

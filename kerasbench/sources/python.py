@@ -11,6 +11,14 @@ from pathlib import Path
 from kerasbench.scenario import MAX_FILE_BYTES, ScenarioError
 
 KERAS = ("keras", "keras_hub", "keras_cv", "tensorflow")
+OTHER_FITS = {
+    "catboost",
+    "imblearn",
+    "lightgbm",
+    "sklearn",
+    "umap",
+    "xgboost",
+}  # packages that have a fit() of their own
 PACKAGE, CLASS, NAME = "kerasbench", "Scenario", "scenario"
 
 
@@ -58,14 +66,44 @@ def modules_beside(file: Path) -> list[Path]:
 
 
 def attributes(code: str | bytes, file: Path) -> set[str]:
-    """Return the names of attributes and of keyword arguments in a script's code, and in the modules beside it."""
+    """Return the names of attributes and of keyword arguments in a script's code, and in the modules beside it.
+
+    A ``fit`` of what packages such as scikit-learn make is none.
+    """
     try:
         trees = [*_trees(ast.parse(code), _folders(file), {file.resolve()})]
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return set()  # running it says what is wrong
     nodes = [node for tree in trees for node in ast.walk(tree)]
-    names = {node.attr for node in nodes if isinstance(node, ast.Attribute)}
+    others = _made_by_others(nodes)
+    names = {
+        node.attr
+        for node in nodes
+        if isinstance(node, ast.Attribute) and not (node.attr == "fit" and _is_of(node.value, others))
+    }
     return names | {node.arg for node in nodes if isinstance(node, ast.keyword) and node.arg}
+
+
+def _made_by_others(nodes: list[ast.AST]) -> tuple[str, ...]:
+    """Return how a script calls OTHER_FITS, what it imports from them, and what it makes with these."""
+    others = tuple(
+        (alias.asname or alias.name).partition(".")[0]
+        for node in nodes
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for alias in node.names
+        if (getattr(node, "module", None) or alias.name).partition(".")[0] in OTHER_FITS
+    )
+    for node in nodes:
+        if isinstance(node, ast.Assign) and _is_of(node.value, others):
+            others += tuple(ast.unparse(target) for target in node.targets)
+    return others
+
+
+def _is_of(node: ast.AST, others: tuple[str, ...]) -> bool:
+    """Tell whether an expression is one of these, an attribute of it, or what calling that returns."""
+    while isinstance(node, ast.Call | ast.Attribute) and ast.unparse(node) not in others:
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return ast.unparse(node) in others
 
 
 def _imports_keras(tree: ast.Module) -> bool:

@@ -1,17 +1,14 @@
 """A training script or a notebook: it is run as it is, up to its ``fit``, and measured in there."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NoReturn
 
 from kerasbench.protocol.requests import ModelConfig, ScriptConfig
-from kerasbench.scenario import MAX_FILE_BYTES, ScenarioError, file_hash
+from kerasbench.scenario import MAX_FILE_BYTES, file_hash
+from kerasbench.sources.notebook import MAX_NOTEBOOK_BYTES, NOTEBOOK, require_notebook
 from kerasbench.sources.source import Answer, ModelRequest, Phase, ResolvedScenario, Source
-
-NOTEBOOK = ".ipynb"
-MAX_NOTEBOOK_BYTES = 64 << 20  # which holds its pictures, too
 
 
 @dataclass(frozen=True)
@@ -60,17 +57,3 @@ class Script(Source):
         config = request.model_config.script
         assert config is not None
         enclosure.enter(self.file, config, getattr(request, "seed", 0), phase, lambda: end(answer))
-
-
-def require_notebook(file: Path) -> None:
-    """Raise ScenarioError for what is no notebook with cells of Python."""
-    try:
-        content = json.loads(file.read_bytes())
-        language = content.get("metadata", {}).get("kernelspec", {}).get("language", "python")
-        has_code = any(cell["cell_type"] == "code" for cell in content["cells"])
-    except OSError:
-        return  # who reads it for its hash says why it cannot be read
-    except (ValueError, AttributeError, KeyError, TypeError):
-        raise ScenarioError(f"{file}: not a Jupyter notebook: its JSON has no cells") from None
-    if language.lower() != "python" or not has_code:
-        raise ScenarioError(f"{file}: no notebook with cells of Python")

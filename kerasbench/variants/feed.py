@@ -12,7 +12,7 @@ from kerasbench.variants.variant import FIT, CaseFacts, Refusal, Variant, Writte
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed as Rows  # which imports NumPy
 
-TENSORFLOW, CACHED = "tensorflow", "tf.data-cached"
+TENSORFLOW, TF_DATA, CACHED = "tensorflow", "tf.data", "tf.data-cached"
 
 
 class Feed(Variant[str]):

@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import sys
 import threading
 from pathlib import Path
@@ -15,8 +16,10 @@ import pytest
 
 from kerasbench.protocol.messages import Code, TrialFailure
 from kerasbench.protocol.requests import ModelConfig, ScriptConfig
+from kerasbench.scenario import ScenarioError
 from kerasbench.sources import enclosure as script
-from kerasbench.sources.enclosure import ScriptError, _without_fit, loop_of, notebook_code
+from kerasbench.sources.enclosure import ScriptError, _without_fit, loop_of
+from kerasbench.sources.notebook import notebook_code
 from kerasbench.sources.python import attributes
 
 BEGINNING = "import keras, sys\nimport numpy as np\nx, y = np.zeros((64, 3)), np.zeros(64)\nmodel = keras.Model()\n"
@@ -128,12 +131,15 @@ def test_earlier_calls_of_fit_train_one_step(tmp_path: Path) -> None:
         enter(tmp_path, "model.fit(x)", ScriptConfig(fit=2))
 
 
-def test_a_process_that_a_script_has_forked_trains_as_it_likes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "import os\nos.getpid = lambda: -1\nmodel.fit(x)\nmodel.fit(x)"
-    monkeypatch.setattr(os, "getpid", os.getpid)
-    with pytest.raises(ScriptError):
+@pytest.mark.parametrize("trains", ["model.fit(x)", "model.train_on_batch(x, y)"])
+def test_a_script_that_trains_in_a_process_that_it_forks_is_told_so(trains: str, tmp_path: Path) -> None:
+    saves = f"    {trains}\n    open({str(tmp_path / 'saved')!r}, 'w').close()\n    os._exit(0)\n"
+    text = f"import os\nif (pid := os.fork()) == 0:\n{saves}os.waitpid(pid, 0)\n"
+    with pytest.raises(ScriptError, match=r"train\.py trains in another process, which it starts itself") as refused:
         enter(tmp_path, text)
-    assert len(Model.fitted) == 2
+    assert "have the process that you start do the training" in refused.value.remedy
+    assert (Model.fitted, (tmp_path / "saved").exists()) == ([], False)
+    assert signal.getsignal(script.FORK_TRAINS) is signal.SIG_IGN  # of another process that it has forked
 
 
 @pytest.mark.parametrize(
@@ -202,7 +208,7 @@ def test_a_notebook_is_the_code_of_its_cells_without_magics(tmp_path: Path) -> N
     exec(notebook_code(file), names)
     assert names["x"] == 2 and names["i"] == 2
     file.write_text("[]")
-    with pytest.raises(ScriptError, match="not a notebook"):
+    with pytest.raises(ScenarioError, match="not a notebook"):
         notebook_code(file)
 
 
@@ -240,6 +246,7 @@ def begin_loop(folder: Path, text: str, monkeypatch: pytest.MonkeyPatch, config:
     """Run a script in a thread, and return what its loop is, as it waits for its first step; or what was raised."""
     there, found = threading.Event(), list[Any]()
     monkeypatch.setattr(os, "_exit", lambda code: None)
+    monkeypatch.setattr(signal, "signal", lambda number, handler: None)  # only the main thread can, which waits here
 
     def run() -> None:
         def reach() -> Any:
@@ -288,6 +295,12 @@ def test_options_of_fit_mean_nothing_to_a_loop(tmp_path: Path, monkeypatch: pyte
         ("loss.backward(); model.predict(x)", None),
         ("loss.backward(); model.train_on_batch(x)", "train_on_batch"),
         ("import helper", "predict"),
+        ("from sklearn.svm import SVC\nsvc = SVC()\nsvc.fit(x); model.predict(x)", "predict"),
+        (
+            "import sklearn.svm as svm\nself.a = svm.SVC()\nself.a.fit(x); svm.SVC().fit(x); model.predict(x)",
+            "predict",
+        ),
+        ("import sklearn\nself.a = sklearn.x\nself.a.fit(x); self.model.fit(x); model.predict(x)", None),
         ("print(", None),
     ],
 )

@@ -34,6 +34,7 @@ class Help(StrEnum):
     BATCH = "a larger batch"
     JIT = "jit"
     DEVICE = "another device"
+    FEED = "another feed"
     PREPARED = "prepared data"
 
 
@@ -176,4 +177,10 @@ def _difference(rival: Column, column: Column) -> Help | None:
         return Help.DEVICE
     if "jit" not in column.options and rival != column and rival.with_options(jit=None) == column:
         return Help.JIT
+    if "feed" in rival.options and rival != column and without_feed(rival) == without_feed(column):
+        return Help.FEED
     return None
+
+
+def without_feed(column: Column) -> Column:
+    return column.with_options(feed=None, workers=None)

@@ -19,10 +19,13 @@ from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, CountRequest, Loo
 from kerasbench.protocol.stages import PARTS, PREDICTIONS
 from kerasbench.results.run import OperationCount, RunConfig
 from kerasbench.runs.planner import Planner
+from kerasbench.variants.feed import TF_DATA
 from kerasbench.variants.variant import Refusal
+from kerasbench.variants.workers import WITH_WORKERS
 
 MEASURES = "`kerasbench run --scenario {}` measures its epochs"
 AT_ONCE = 2  # children that build a model
+WORKERS = 4  # at most: each is a process with a copy of what it imports
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 
 
@@ -49,6 +52,10 @@ class ExplainPlanner(Planner[ExplainConfig]):
                     options.append(given.but(jit=other_jit))
                 if "batch" not in given and not workload.streams:  # which makes its batches itself
                     options.append(given.but(batch=LARGER_BATCH * workload.batch))
+                if given.get("feed") in WITH_WORKERS:
+                    options.append(given.but(feed=TF_DATA, workers=None))
+                    if "workers" not in given and processors > 1:
+                        options.append(given.but(workers=min(processors, WORKERS)))
         return list(dict.fromkeys(options))
 
     def plan(self, options: Options) -> TrialPlan:

@@ -55,6 +55,7 @@ ADVICE = {
     Help.BATCH: "a larger batch ({options})",
     Help.JIT: "{options}",
     Help.DEVICE: "{column}",
+    Help.FEED: "{options}",
     Help.PREPARED: "data that are prepared before training",
 }
 OUTCOMES = {

@@ -145,6 +145,16 @@ def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() 
         assert (Help.BATCH in ratios(only(merge([mine, made.changed(larger, started=day)])))) is advised
 
 
+def test_another_feed_or_more_workers_are_advised_and_arrays_are_not() -> None:
+    loader = Options(feed="dataloader")
+    assert ratios(taken_apart(*rivals(1.0, Options(feed="tf.data")), options=loader)) == {Help.FEED: 0.5}
+    assert ratios(taken_apart(*rivals(1.0, loader.but(workers=2)), options=loader)) == {Help.FEED: 0.5}
+    assert ratios(taken_apart(*rivals(1.0, Options()), options=loader)) == {}  # which have read all of it beforehand
+    advised = taken_apart(*rivals(1.0, Options(feed="tf.data")), options=loader)
+    said = "PyTorch (dataloader): with feed=tf.data a step takes 0.50× (0.48–0.52) as long, about 2 times as fast."
+    assert said in sentences(advised)
+
+
 def test_interpreters_with_labels_differ_in_more_than_the_jit() -> None:
     labelled, bare = Options(environment="keras-3.14"), Options(environment="keras-3.14", jit=False)
     advised = taken_apart(*rivals(1.0, bare), options=labelled).advice

@@ -12,6 +12,7 @@ from kerasbench.plan import cases
 from kerasbench.plan.cases import Plan
 from kerasbench.plan.catalog import Selected
 from kerasbench.processes import questions
+from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code, Failure, ProbeReport
 from kerasbench.protocol.requests import MIN_STEPS_FOR_SLICES, LookRequest
 from kerasbench.protocol.stages import ONE, PARTS
@@ -49,6 +50,24 @@ def test_parts_are_measured_of_what_was_asked_for_beside_rivals_that_might_help(
         ("batch=128", "sweep", False),
     ]
     assert [case.label for case, _ in plan.absent] == ["dense/short jax cpu"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "beside"),
+    [
+        ({}, []),
+        ({"feed": "tf.data"}, []),
+        ({"feed": "grain"}, [{"feed": "tf.data"}, {"feed": "grain", "workers": 2}]),
+        ({"feed": "dataloader", "workers": 1}, [{"feed": "tf.data"}]),
+    ],
+)
+def test_a_feed_that_has_workers_stands_beside_tf_data_and_more_of_them(
+    asked: dict[str, str | int], beside: list[dict[str, str | int]]
+) -> None:
+    config = replace(CONFIG, options=[Options(**asked)])
+    plan = cases.make(registry.planner(config), [LONG], PROBES, made.MACHINE)
+    rivals = [case.options for case in plan.cases if not {"jit", "batch"} & set(case.options)]
+    assert rivals == [Options(**asked), *(Options(**options) for options in beside)]
 
 
 def test_an_epoch_that_holds_slices_can_be_taken_apart_and_one_step_fewer_cannot() -> None:
