@@ -334,7 +334,8 @@ def run_variants() -> Runs:
 
 
 def run_feeds() -> Runs:
-    columns = {TORCH: 2.0, torch(feed="tf.data"): 4.0, torch(feed="pydataset", workers=2): 2.5}
+    columns = {TORCH: 2.0, torch(feed="tf.data"): 4.0}
+    columns |= {torch(feed="pydataset"): 3.0, torch(feed="pydataset", workers=2): 2.5}
     imported = [Phase("keras", 0, 9 * made.MS, 0, 300 << 20), Phase("feeder", 0, 900 * made.MS, 0, 500 << 20)]
     trials = [
         dataclasses.replace(trial, phases=imported) if "feed" in trial.options else trial

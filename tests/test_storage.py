@@ -34,6 +34,14 @@ def test_a_store_reads_each_sample_as_it_was(
     assert read.flags.writeable  # torch warns of a tensor that is not
 
 
+def test_an_augmented_picture_is_mirrored_and_moved_the_same_way_each_time(tmp_path: Path) -> None:
+    store = storage.augmented(storage.memory_map)(tmp_path, wide := PICTURES.repeat(2, axis=2))
+    for number, item in enumerate(store.items):
+        mirrored = wide[number][:, ::-1]
+        moved = np.concatenate([mirrored[:, -1:], mirrored[:, :-1]], axis=1)  # by 1 of 12 columns
+        assert (store.read(item) == moved).all() and (store.read(item) == moved).all()
+
+
 def test_a_jpeg_is_read_as_it_was_written_and_not_as_it_was_drawn(tmp_path: Path) -> None:
     pytest.importorskip("PIL")
     smooth = np.broadcast_to(np.arange(8, dtype="uint8")[None, :, None, None] * 20, (2, 8, 8, 3))

@@ -48,6 +48,7 @@ def warned_rows() -> list[Trial]:
         dataclasses.replace(slice_, ns=slice_.ns * (2 + number), page_faults=0) for number, slice_ in enumerate(ten)
     ]
     rare = [dataclasses.replace(slice_, ns=slice_.ns * (1 + 7 * (slice_.cycle == 3)), page_faults=0) for slice_ in ten]
+    slow = dataclasses.replace(made.SIZES, step_ns=5_200 * made.MS, silenced_steps=0, left_out=["epoch"])
     flushed = {"versions": {"keras": "3.15.1"}, "subnormals": "flushed"}
     learned = made.taught(made.whole())
     scattered = [made.trial(index, "scattered", found=made.steps(ms)) for index, ms in ((1, 2.0), (2, 3.0), (3, 4.0))]
@@ -70,7 +71,7 @@ def warned_rows() -> list[Trial]:
         *(made.changed(trial, measurement={"batch": Batch("", "", trial.backend)}) for trial in pair("other_data")),
         *bare(scattered),
         *pair("deviates", parity={"losses": [2.305, 2.2, 2.1], "sensitive": ["BatchNormalization"]}),
-        *pair("slow", sizes=dataclasses.replace(made.SIZES, step_ns=5_200 * made.MS, left_out=["epoch"])),
+        *pair("slow", parity=None, sizes=slow),
         *pair("lost", lost=["Keras 3.99.0 has no get_device where kerasbench looks for it: it is learned otherwise"]),
         *pair("fallback", fallbacks={"Resize": 2}),
         *pair("emulated", facts={"products": "float16, emulated on this processor and float32"}),

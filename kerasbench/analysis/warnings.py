@@ -39,6 +39,7 @@ MOST_POINTS = 60  # of a trend: what a soak measures for minutes is taken togeth
 IN_ORDER = 0.9  # of so few slices that not even the best order is as rare as that
 LONGER_MEAN = 1.6  # times the median of a column's slices; of these trials none has more than 1.53
 LATE = 0.5  # of all steps' time; what ends of epochs take beyond their fixed cost
+COMPARISON = "the comparison of losses"  # left out where steps are slow
 OFTEN = 0.03  # of the slices: on JAX and torch it is at most 1.2 % in the published rows
 
 
@@ -86,7 +87,7 @@ def _of_case(row: Row, column: Column) -> Iterator[CaseWarning]:
     digests = {rival: other.digest for rival, other in row.cases.items() if other.digest}
     if any(digest != digests[column] for digest in digests.values() if column in digests):
         yield CaseWarning(WarningKind.OTHER_DATA)
-    elif row.origin.agenda.usual and case.trials and has_others and all(m.parity is None for _, m in case.trials):
+    elif row.origin.agenda.usual and has_others and _is_unjudged(case) and not _too_slow_to_compare(case):
         yield CaseWarning(WarningKind.UNJUDGED)
     values = case.steps_ms
     if len(values) >= MIN_TRIALS_FOR_INTERVAL and statistics.stdev(values) >= SCATTER_WARN * statistics.fmean(values):
@@ -101,6 +102,15 @@ def _of_case(row: Row, column: Column) -> Iterator[CaseWarning]:
         yield CaseWarning(WarningKind.STILL, still.cause)
     yield from _of_steps(case, column)
     yield from _of_hidden_work(case)
+
+
+def _is_unjudged(case: Measured) -> bool:
+    return bool(case.trials) and all(m.parity is None for _, m in case.trials)
+
+
+def _too_slow_to_compare(case: Measured) -> bool:
+    """Tell whether a second model, without its random numbers, would have taken too long."""
+    return any(m.sizes is not None and not m.sizes.silenced_steps for _, m in case.trials)
 
 
 def _of_steps(case: Measured, column: Column) -> Iterator[CaseWarning]:
@@ -201,8 +211,10 @@ def _of_row(row: Row, ranking: Ranking) -> Iterator[CaseWarning]:
     # What a row has no figures of, because its steps would have taken minutes.
     all_sizes = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
     sizes = min(filter(None, all_sizes), key=lambda sizes: len(sizes.left_out), default=None)
-    if sizes is not None and sizes.left_out:
+    slow = any(_is_unjudged(case) and _too_slow_to_compare(case) for case in row.cases.values())
+    if sizes is not None and (sizes.left_out or slow):
         what = [STAGES[stage].left_out if stage in STAGES else stage for stage in sizes.left_out]
+        what += [COMPARISON] if slow else []
         parts = ", ".join(dict.fromkeys(what))
         yield CaseWarning(WarningKind.SLOW, f"left out: {parts}; one step takes {sizes.step_ns / 1e9:.1f} s")
     yield from (CaseWarning(WarningKind.APART, columns=columns) for columns in _apart(row))

@@ -12,6 +12,7 @@ from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.warnings import COMPARISON
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column
 from kerasbench.protocol.messages import Code
@@ -140,15 +141,6 @@ def value(row: Row, column: Column, name: str) -> Cell:
     return EMPTY if estimate is None else Cell(with_range(estimate), estimate.value)
 
 
-def feeds(findings: Findings) -> Section | None:
-    notes = [
-        "Alone: batches that a loop takes from what Keras reads, without a model. Waiting: what a step takes beyond "
-        "one whose batch lies ready on the device. Arrays lie in memory, files in the system's cache."
-    ]
-    metrics = ("feed_batch_ms", "feed_waiting", "feed_import_ms", "feed_import_mib")
-    return metric_table(findings.plain, "What feeds cost", metrics, notes)
-
-
 def calls(findings: Findings) -> Section | None:
     notes = [
         "model(x): on a tensor that is on the device, without gradients. Compiled: the same call by torch.compile "
@@ -227,7 +219,10 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
     most = "agree to three digits" if worst < 5e-4 else f"differ by {percent(worst)} at most"
     after = f"osses after the same steps {most}"
     if worst <= SAME:
-        differ = {concern.what for concern in findings.concerns} & {WarningKind.DEVIATES, WarningKind.UNJUDGED}
+        differ = any(
+            concern.what in (WarningKind.DEVIATES, WarningKind.UNJUDGED) or COMPARISON in concern.detail
+            for concern in findings.concerns
+        )
         if differ or any(failure.code is Code.PARITY for *_, failure in findings.summary.failures):
             return f"L{after}, of those that have numbers.", None
         return f"All backends computed the same: their l{after}.", None

@@ -4,7 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from kerasbench.protocol.columns import Options
+from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.runners.feeders import FEEDERS
 from kerasbench.text import count
@@ -14,6 +14,11 @@ if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed
 
 WITH_WORKERS = [name for name, feeder in FEEDERS.items() if feeder.workers]
+
+
+def without_feed(column: Column) -> Column:
+    """Return the column that gives `fit` arrays, and is the same else."""
+    return column.with_options(feed=None, workers=None)
 
 
 class Workers(Variant[int]):

@@ -218,6 +218,7 @@ class SliceClock:
         self._least = least
         self._alone = alone
         self._discard = 0  # steps, at the beginning of the next slice
+        self._epochs = 0  # that are still to end before it begins
         self._turn = FIRST
         self._next: int | None = None  # the step at which discarding or measuring ends
         self._began = Reading(0, 0, 0)
@@ -229,7 +230,8 @@ class SliceClock:
     def begin_epoch(self) -> None:
         """Begin a slice again that the epoch's end has cut off; only an epoch shorter than announced does that."""
         self.warmup.begin_epoch()
-        if self.state in (State.DISCARDING, State.MEASURING):
+        self._epochs = max(0, self._epochs - 1)
+        if self.state in (State.DISCARDING, State.MEASURING) and not self._epochs:
             self.state, self._next = State.DISCARDING, self._measured_from(0)
 
     def wants(self, step: int) -> bool:
@@ -246,7 +248,8 @@ class SliceClock:
             self.state, self._next = State.OVER, None
         else:
             self._turn = turn
-            self.state, self._next = State.DISCARDING, self._measured_from(step)
+            self._epochs = self._epochs_before_room() if step == 0 else 0
+            self.state, self._next = State.DISCARDING, None if self._epochs else self._measured_from(step)
 
     def mark(self, step: int, now: Reading) -> None:
         match self.state:
@@ -269,8 +272,16 @@ class SliceClock:
             case _:
                 raise AssertionError(f"no step is marked while {self.state}")
 
+    def _epochs_before_room(self) -> int:
+        """Return how many whole epochs are discarded, where none has room for what is discarded and the slice."""
+        warmup = self.warmup
+        if warmup.last_step is None:
+            return 0
+        beyond = self._discard - (warmup.last_step - warmup.steps_per_slice)
+        return max(0, math.ceil(beyond / (warmup.last_step + warmup.execution)))
+
     def _measured_from(self, step: int) -> int | None:
-        """None: the epoch is too short. Its first execution is discarded, too; less, where none has room for that."""
+        """None: the epoch is too short. Its first execution is discarded, too; less, where epochs before it were."""
         execution = self.warmup.execution
         first = step + -(-self._discard // execution) * execution
         if self.warmup.last_step is None:

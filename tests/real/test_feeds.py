@@ -56,11 +56,13 @@ from kerasbench.runners.feeders import FEEDERS
 from kerasbench.runners.streams import epoch_of
 from kerasbench.worker.feeds import row_hashes
 
+KEEPING = storage.png, storage.memory_map, storage.texts
+
 def main(write):
     drawn = datasets.sequences(20, 50, 5) if write is storage.texts else datasets.images((8, 8, 3), 5, lambda x: x)
     rows, store = store_rows(replace(drawn, store=write), draw(replace(drawn, store=write), 24, 0, "synthetic"))
     original = draw(drawn, 24, 0, "synthetic")
-    assert (rows.x == original.x).all() == (write is not storage.jpeg)  # which loses something
+    assert (rows.x == original.x).all() == (write in KEEPING)
     given = collections.Counter(row_hashes((rows.x, rows.y)))
     for name in NAMES:
         batches = FEEDERS[name].make((rows.items, rows.y), 8, 0, store)
@@ -68,7 +70,7 @@ def main(write):
         assert read == given, (write, name)
 
 if __name__ == "__main__":
-    for write in (storage.png, storage.jpeg, storage.memory_map, storage.texts):
+    for write in (storage.png, storage.jpeg, storage.memory_map, storage.texts, storage.augmented(storage.png)):
         main(write)
 """
 

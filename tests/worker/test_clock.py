@@ -203,6 +203,16 @@ def test_a_child_waits_where_a_whole_slice_fits() -> None:
         assert [step for _, step, state in training.events if state is State.WAITING] == waits_at
 
 
+@pytest.mark.parametrize("steps_per_epoch", [8, 12, 16, 40])
+def test_what_is_discarded_goes_on_in_the_next_epochs_where_none_has_room_for_it(steps_per_epoch: int) -> None:
+    training = Training(clock_of(steps_per_epoch), turns=4, step_ms=1)  # 20 of these settle a child
+    training.play(steps_per_epoch)
+    places = [(epoch * steps_per_epoch + step, state) for epoch, step, state in training.events]
+    waits = [place for place, state in places if state is State.WAITING][1:-1]
+    begins = [place for place, state in places if state is State.DISCARDING][1:]
+    assert all(20 <= begin - wait <= 20 + steps_per_epoch for wait, begin in zip(waits, begins, strict=True))
+
+
 @pytest.mark.parametrize("steps_per_epoch", [6, 7, 8, 9, 10, 11, 12, 13, 15, 23, 24, 40])
 def test_no_slice_crosses_the_end_of_an_epoch(steps_per_epoch: int) -> None:
     training = Training(clock_of(steps_per_epoch), turns=9)

@@ -24,6 +24,8 @@ from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.measurement import Measurement, Samples
 from kerasbench.protocol.stages import PARTS_OF_STEP, TRAIN
 from kerasbench.results.times import epoch_ns, epoch_overhead_ns
+from kerasbench.variants.feed import Feed
+from kerasbench.variants.workers import without_feed
 
 ARRAYS, READY, BARE = PARTS_OF_STEP
 MS_PER_S = 1000
@@ -177,10 +179,6 @@ def _difference(rival: Column, column: Column) -> Help | None:
         return Help.DEVICE
     if "jit" not in column.options and rival != column and rival.with_options(jit=None) == column:
         return Help.JIT
-    if "feed" in rival.options and rival != column and without_feed(rival) == without_feed(column):
+    if Feed.name in rival.options and rival != column and without_feed(rival) == without_feed(column):
         return Help.FEED
     return None
-
-
-def without_feed(column: Column) -> Column:
-    return column.with_options(feed=None, workers=None)

@@ -12,7 +12,7 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.rows import Row
 from kerasbench.modes.run import RunSettings
 from kerasbench.protocol.columns import Column
-from kerasbench.report import answer, command, contrasts, data, details, generation, memory
+from kerasbench.report import answer, command, contrasts, data, details, feeds, generation, memory
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import Section
 from kerasbench.report.teller import Brief, Builder, ModeReport, Told
@@ -22,7 +22,7 @@ from kerasbench.results.run import RunConfig
 
 UNFOLDED: dict[str, Builder] = {
     "published_epochs": details.published_epochs,
-    "feeds": details.feeds,
+    "feeds": feeds.section,
     "calls": details.calls,
     "new_tokens": generation.new_tokens,
     "exported": details.exported,
