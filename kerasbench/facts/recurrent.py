@@ -46,10 +46,12 @@ class Recurrent(Fact):
                 code[kind], inside = LOOP, sys.modules[getattr(functions, kind).__module__]
                 # JAX's function is cuDNN's alone, and refuses what cuDNN cannot do, as those of both directions do.
                 by = CUDNN if inside.__name__.endswith("jax.rnn") else FUSED
-                if by == FUSED and not hasattr(inside, f"_cudnn_{kind}"):
+                is_of_keras = inside.__name__.startswith("keras.")  # a backend from outside has no cuDNN of its own
+                if by == FUSED and is_of_keras and not hasattr(inside, f"_cudnn_{kind}"):
                     by = UNKNOWN
                 computing = (functions, kind, by), (inside, f"_cudnn_{kind}", CUDNN)
-                for place, name, computes in (*computing, (functions, f"bidirectional_{kind}", CUDNN)):
+                of_both = (functions, f"bidirectional_{kind}", CUDNN if is_of_keras else FUSED)
+                for place, name, computes in (*computing, of_both):
                     if hasattr(place, name):
                         stack.enter_context(patch.object(place, name, notes(getattr(place, name), kind, computes)))
             yield code

@@ -45,9 +45,11 @@ def prepare_model(scenario: Scenario, feed: Feed, request: TrialRequest | LookRe
         raise ScenarioError(cause, "correct parameters= in the scenario file, or leave it out")
 
     # Set explicitly: TensorFlow's "auto" looks at physical, not at visible devices.
-    # Keras compiles no model of which a layer says that it cannot be.
-    can_jit = all(layer.supports_jit for layer in model._flatten_layers())
-    default = model.jit_compile if feed.is_of_script else backends.get(request.backend).jit_default(request.device)
+    # Keras compiles no model of which a layer says that it cannot be, and "auto" knows no backends of others.
+    backend = backends.get(request.backend)
+    can_jit = request.device.platform not in backend.NO_JIT
+    can_jit = can_jit and all(layer.supports_jit for layer in model._flatten_layers())
+    default = model.jit_compile if feed.is_of_script else backend.jit_default(request.device)
     model.jit_compile = bool(can_jit and default)
     for variant, value in choices:
         if refused := variant.on_model(value, model, request.backend):

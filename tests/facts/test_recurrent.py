@@ -91,6 +91,20 @@ def test_without_a_function_of_its_own_nothing_tells_whether_cudnn_computed(monk
     assert sentence.endswith(": it is unknown whether cuDNN computes LSTM layers")
 
 
+@pytest.mark.parametrize("called", ["lstm", "bidirectional_lstm"])
+def test_a_backend_from_outside_has_functions_of_its_own_and_no_cudnn(
+    called: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inside = backend(monkeypatch, "other", refuses=False, by_cudnn=False, is_new=True)
+    inside.__name__ = inside.lstm.__module__ = "keras_other.src.rnn"
+    monkeypatch.setitem(sys.modules, inside.__name__, inside)
+    del inside._cudnn_lstm
+    inside.bidirectional_lstm = lambda: "both"
+    with WATCHED([LSTM()], "other") as code:
+        getattr(inside, called)()
+    assert code == {"lstm": "fused"} and private.lost() == []
+
+
 def test_kinds_that_cudnn_does_not_compute_are_slow_whatever_version_has_written_them() -> None:
     assert recurrent.slow("LSTM: loop; GRU: cuDNN") == ["LSTM: loop"]
     assert recurrent.slow("lstm: keras; gru: cudnn") == ["lstm: keras"]

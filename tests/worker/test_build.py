@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from kerasbench import variants
+from kerasbench import backends, variants
 from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import TrialFailure
 from kerasbench.protocol.requests import LookRequest, TrialPlan, TrialRequest
@@ -31,7 +31,7 @@ from kerasbench.datasets import Dataset
 class Model(SimpleNamespace):
     compiled = built = True
     run_eagerly, steps_per_execution, weights = False, 1, ()
-    jit_compile = "auto"
+    jit_compile, call = "auto", "its own"
 
     def _flatten_layers(self, include_self=True):
         return [SimpleNamespace(supports_jit={supports_jit}, built=True, weights=[])]
@@ -115,3 +115,17 @@ def test_a_look_at_a_model_that_a_trial_refuses_says_so(cause: Compiled, tmp_pat
     with pytest.raises(TrialFailure, match="Keras does not compile this model on torch here"):
         look(file, "torch", Options(jit=True))
     assert cause.seen is None and look(file, "torch", Options()) == {}
+
+
+@pytest.mark.parametrize("compiles", [True, False])
+def test_what_a_script_asks_for_is_not_called_compiled_where_nothing_compiles(
+    compiles: bool, cause: Compiled, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Keras' "auto" is true on each backend that it does not know."""
+    monkeypatch.setattr(sys.modules["keras"], "Model", SimpleNamespace(call=None))
+    monkeypatch.setattr(backends.get("jax"), "NO_JIT", {} if compiles else {"cpu": ("it compiles nothing", "")})
+    scenario, _ = load(written(tmp_path))
+    rows = Rows(np.ones((8, 2), np.float32), np.ones(8, np.int32))
+    feed = Feed(scenario.workloads[0], rows, rows[:0], rows[:0], digest="of a script")
+    request = TrialRequest("few", "few.py", "", "default", "jax", made.CPU, 0, "synthetic", TrialPlan())
+    assert prepare_model(scenario, feed, request).model.jit_compile is compiles  # it was "auto"
