@@ -69,6 +69,7 @@ class ExplainKeywords(SharedKeywords, TablesKeywords, total=False):
 
 
 class VersusKeywords(SharedKeywords, TablesKeywords, total=False):
+    suite: str
     data: str
     batch_size: int | None
     threshold: str | float

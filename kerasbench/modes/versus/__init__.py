@@ -13,7 +13,7 @@ from kerasbench.settings import CROSSED, ELSEWHERE, EVERY, ROUNDS, SHOW, Argumen
 
 @dataclass(frozen=True)
 class VersusSettings(Settings):
-    takes: ClassVar[tuple[str, ...]] = (*EVERY, *ROUNDS, *ELSEWHERE, CROSSED, "scenarios", "batch_size")
+    takes: ClassVar[tuple[str, ...]] = (*EVERY, *ROUNDS, *ELSEWHERE, CROSSED, "scenarios", "suite", "batch_size")
 
     # fmt: off
     threshold: str | float = option("3%", "--threshold PERCENT", SHOW,
