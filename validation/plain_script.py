@@ -35,7 +35,7 @@ def time_fit(script: Path, arguments: list[str]) -> None:
     class Timer(keras.callbacks.Callback):  # type: ignore[misc]
         def __init__(self) -> None:
             super().__init__()
-            self.warm_s = time.perf_counter() + WARM_UP_S
+            self.warm_s = 0.0  # when it is warm: the first step may compile for long
             self.steps, self.last = 0, 0  # of this epoch so far, and of the one before
             self.mark = 0, 0.0  # the step at which a slice began, and when
             self.slices_ms: list[float] = []  # a step of each
@@ -45,6 +45,7 @@ def time_fit(script: Path, arguments: list[str]) -> None:
 
         def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
             self.steps += 1
+            self.warm_s = self.warm_s or (time.perf_counter() + WARM_UP_S if self.steps > 1 else 0.0)
             step, began_s = self.mark
             is_long = self.steps == self.last or time.perf_counter() > began_s + SLICE_S
             if self.steps == 2 or (self.steps > 2 and is_long):
@@ -53,7 +54,7 @@ def time_fit(script: Path, arguments: list[str]) -> None:
                 if self.steps > 2 and began_s > self.warm_s:
                     self.slices_ms.append(1e3 * (now_s - began_s) / (self.steps - step))
                 self.mark = self.steps, now_s
-                self._model.stop_training = now_s > self.warm_s + TIMED_S
+                self._model.stop_training = len(self.slices_ms) > 0 and now_s > self.warm_s + TIMED_S
 
     fit = keras.Model.fit
 
