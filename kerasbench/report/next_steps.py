@@ -17,6 +17,7 @@ from kerasbench.settings import EXPLAIN, FASTEST, RUN
 
 SIMPLE = re.compile(r"[\w ./+@=-]+")  # of a file's name: others a shell, or a page, might take for something else
 PURPOSES = {FASTEST: "For the fastest settings", EXPLAIN: "For what makes a step slow"}
+OF_STREAM = "For what makes a step slow, and which share of it waits for data,"
 
 
 def not_compared(findings: Findings) -> Words:
@@ -47,6 +48,8 @@ def section(findings: Findings) -> Section | None:
 
 def _steps(findings: Findings, config: RunConfig) -> Iterator[tuple[str, str]]:
     others = {name: purpose for name, purpose in PURPOSES.items() if name != config.mode}
+    if EXPLAIN in others and any(row.workload.streams for row in findings.summary.rows):
+        others[EXPLAIN] = OF_STREAM
     if is_gone(config.scenarios):  # a model object's file, which lasted as long as its run
         calls = {f"kerasbench.{name}(model)": purpose for name, purpose in others.items()}
         if config.mode == RUN and _is_quick(config):

@@ -61,6 +61,18 @@ def test_a_page_ends_with_what_to_type_next() -> None:
     assert brief(findings(effort=QUICK)).rstrip().endswith("`kerasbench explain dense`.")
 
 
+def test_of_a_stream_the_next_step_says_what_waits_for_data() -> None:
+    streamed = made.record(*DENSE, rounds=3)
+    (scenario,) = streamed.scenarios
+    (workload,) = scenario.description.workloads
+    described = dataclasses.replace(scenario.description, workloads=[dataclasses.replace(workload, streams=True)])
+    section = next_steps.section(
+        Findings.of(dataclasses.replace(streamed, scenarios=[dataclasses.replace(scenario, description=described)]))
+    )
+    said = plain(made.known(section).intro[0])
+    assert said.endswith("which share of it waits for data, kerasbench explain dense.")
+
+
 def test_of_a_model_object_the_next_step_is_a_call() -> None:
     gone = next_of(scenarios=[f"/tmp/{LIVE_FOLDER}0/net.keras"], effort=QUICK)
     assert gone.startswith("Next: for numbers to rely on kerasbench.run(model); for the fastest settings kerasbench.")

@@ -8,7 +8,7 @@ from kerasbench.analysis.estimates import Amount, Estimate
 from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.modes.explain import MODE
-from kerasbench.modes.explain.breakdown import Advice, Help, StepBreakdown, explained
+from kerasbench.modes.explain.breakdown import WORTH_A_HINT, Advice, Help, StepBreakdown, explained
 from kerasbench.modes.explain.causes import CauseOutcome, TriedCause
 from kerasbench.protocol.columns import Column
 from kerasbench.report import document
@@ -58,6 +58,23 @@ ADVICE = {
     Help.FEED: "{options}",
     Help.PREPARED: "data that are prepared before training",
 }
+PARTS = (
+    "Of an epoch's time; in brackets ms per step, of the fixed cost ms per epoch, from three rounds on with 95 % "
+    "intervals. Each part is measured by itself, so they add up to 100 % only nearly. Computation: Keras' own step on "
+    "a batch on the device. Python and framework: what fit does around it."
+)
+FROM_ARRAYS = (
+    "Input pipeline: the extra time of a batch from arrays. "
+    "Fixed cost: what each epoch costs once, validation included."
+)
+FROM_STREAM = (
+    "Input pipeline, of a script's stream: how much longer a step with a batch from it takes than with one from "
+    "memory. What its epoch costs once, such as validation, is not measured."
+)
+SHORTER_WAITS = (
+    "more workers (num_parallel_calls, num_workers, workers), prefetching, a cache, or decoding before training may "
+    "shorten it. None of these was measured"
+)
 OUTCOMES = {
     CauseOutcome.NONE: "no cause",
     CauseOutcome.UNDECIDED: "undecided (more --rounds narrow the interval)",
@@ -65,10 +82,11 @@ OUTCOMES = {
     CauseOutcome.NOT_TRIED: "not tried",
 }
 # None of them is a backend's colour; black letters can be read on each.
+INPUT = "input pipeline"
 PIECE_COLOURS = {
     "computation": "#56B4E9",
     "Python and framework": "#E69F00",
-    "input pipeline": "#CC79A7",
+    INPUT: "#CC79A7",
     "fixed cost per epoch": "#999999",
 }
 # What an explanation measures besides the metrics of all runs: the parts of a step.
@@ -120,6 +138,9 @@ def _advice(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[str
         yield f"{name}: no advice, because the same configuration measured twice differs from itself."
     elif not breakdown.advice and all(tried.outcome is not CauseOutcome.FOUND for tried in breakdown.causes):
         yield f"{name}: nothing that was measured makes it clearly faster."
+    waiting = parts_of(breakdown)[INPUT][1]
+    if breakdown.row.workload.streams and waiting >= WORTH_A_HINT:
+        yield f"{name}: {percent(waiting)} of an epoch waits for the script's data: {SHORTER_WAITS}."
     for advice in breakdown.advice:
         over = advice.contrast.over
         what = ADVICE[advice.what].format(column=called.get(over.column, ""), options=over.key.options.label)
@@ -237,14 +258,9 @@ class ExplainReport(ModeReport):
                 cells[-1] = Cell("not measured")
             rows.append(cells)
         headers = ["workload", "configuration", "an epoch", *PIECE_COLOURS]
-        notes: list[Words] = [
-            "Of an epoch's time; in brackets ms per step, of the fixed cost ms per epoch (95 % intervals). "
-            "Computation: Keras' own step on a batch on the device. Python and framework: what fit does around it. "
-            "Input pipeline: the extra time of a batch from arrays. Fixed cost: what each epoch costs once, validation "
-            "included."
-        ]
-        if any(breakdown.row.workload.streams for breakdown in breakdowns):
-            notes.append("Where a script gives a stream: how much longer a batch from it takes than one from memory.")
+        streams = {breakdown.row.workload.streams for breakdown in breakdowns}
+        waits = {False: FROM_ARRAYS, True: FROM_STREAM}
+        notes: list[Words] = [f"{PARTS} {' '.join(text for streamed, text in waits.items() if streamed in streams)}"]
         called = names(findings.summary.columns)
         lines = [line for breakdown in breakdowns for line in _advice(breakdown, called)]
         chart = _chart([breakdown for breakdown in breakdowns if not doubt(breakdown)], self.title(findings))

@@ -145,6 +145,15 @@ def test_a_larger_batch_of_another_run_is_not_advised_for_the_days_may_differ() 
         assert (Help.BATCH in ratios(only(merge([mine, made.changed(larger, started=day)])))) is advised
 
 
+def test_of_a_stream_that_steps_wait_for_it_is_said_what_may_help() -> None:
+    breakdown = taken_apart(found=with_parts(arrays_ms=4.0, ready_ms=3.0))
+    assert not any("waits for the script's data" in sentence for sentence in sentences(breakdown))
+    streamed = dataclasses.replace(breakdown.row.workload, streams=True)
+    breakdown = dataclasses.replace(breakdown, row=dataclasses.replace(breakdown.row, workload=streamed))
+    said = "PyTorch: 24 % of an epoch waits for the script's data: more workers"
+    assert any(sentence.startswith(said) for sentence in sentences(breakdown))
+
+
 def test_another_feed_or_more_workers_are_advised_and_arrays_are_not() -> None:
     loader = Options(feed="dataloader")
     assert ratios(taken_apart(*rivals(1.0, Options(feed="tf.data")), options=loader)) == {Help.FEED: 0.5}
