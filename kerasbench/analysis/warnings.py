@@ -211,7 +211,8 @@ def _of_row(row: Row, ranking: Ranking) -> Iterator[CaseWarning]:
     # What a row has no figures of, because its steps would have taken minutes.
     all_sizes = (measurement.sizes for case in row.cases.values() for _, measurement in case.trials)
     sizes = min(filter(None, all_sizes), key=lambda sizes: len(sizes.left_out), default=None)
-    slow = any(_is_unjudged(case) and _too_slow_to_compare(case) for case in row.cases.values())
+    measured = [case for case in row.cases.values() if case.trials]
+    slow = len(measured) > 1 and any(_is_unjudged(case) and _too_slow_to_compare(case) for case in measured)
     if sizes is not None and (sizes.left_out or slow):
         what = [STAGES[stage].left_out if stage in STAGES else stage for stage in sizes.left_out]
         what += [COMPARISON] if slow else []

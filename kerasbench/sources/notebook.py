@@ -12,7 +12,7 @@ MAGICS = ("%", "!", "?")  # begin lines that are not Python
 
 
 def require_notebook(file: Path) -> None:
-    """Raise ScenarioError for what is no notebook with cells of Python."""
+    """Raise ScenarioError unless it is a notebook that has code, in Python."""
     try:
         content = json.loads(file.read_bytes())
         language = content.get("metadata", {}).get("kernelspec", {}).get("language", "python")
@@ -22,7 +22,7 @@ def require_notebook(file: Path) -> None:
     except (ValueError, AttributeError, KeyError, TypeError):
         raise ScenarioError(f"{file}: not a Jupyter notebook: its JSON has no cells") from None
     if language.lower() != "python" or not has_code:
-        raise ScenarioError(f"{file}: no notebook with cells of Python")
+        raise ScenarioError(f"{file}: this notebook has no code in Python")
 
 
 def notebook_code(file: Path) -> str:

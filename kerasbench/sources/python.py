@@ -93,7 +93,7 @@ def _made_by_others(nodes: list[ast.AST]) -> tuple[str, ...]:
         for alias in node.names
         if (getattr(node, "module", None) or alias.name).partition(".")[0] in OTHER_FITS
     )
-    for node in nodes:
+    for node in nodes if others else ():
         if isinstance(node, ast.Assign) and _is_of(node.value, others):
             others += tuple(ast.unparse(target) for target in node.targets)
     return others

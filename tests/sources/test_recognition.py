@@ -46,9 +46,9 @@ def test_a_notebook_has_cells_of_python(tmp_path: Path) -> None:
     catalog.require_known([str(file)])
     assert "not a Jupyter notebook" in refusal(file, "{}")
     assert "not a Jupyter notebook" in refusal(file, b"\x00")
-    assert "no notebook with cells of Python" in refusal(file, json.dumps({"cells": cells[:1]}))
+    assert "this notebook has no code in Python" in refusal(file, json.dumps({"cells": cells[:1]}))
     julia = {"kernelspec": {"language": "julia"}}
-    assert "no notebook with cells of Python" in refusal(file, json.dumps({"cells": cells, "metadata": julia}))
+    assert "this notebook has no code in Python" in refusal(file, json.dumps({"cells": cells, "metadata": julia}))
 
 
 @pytest.mark.parametrize(

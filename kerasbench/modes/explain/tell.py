@@ -81,8 +81,8 @@ OUTCOMES = {
     CauseOutcome.REFUSED: "not offered",
     CauseOutcome.NOT_TRIED: "not tried",
 }
-# None of them is a backend's colour; black letters can be read on each.
 INPUT = "input pipeline"
+# None of them is a backend's colour; black letters can be read on each.
 PIECE_COLOURS = {
     "computation": "#56B4E9",
     "Python and framework": "#E69F00",
