@@ -84,19 +84,21 @@ def augmented(write: Callable[[Path, Any], Store]) -> Callable[[Path, Any], Stor
 
 
 def _augmented(write: Callable[[Path, Any], Store], folder: Path, x: Any) -> Store:
-    store, by = write(folder, x), x.shape[2] // MOVED
+    store, columns = write(folder, x), x.shape[2] // MOVED
+    read = functools.partial(_moved, store.read, columns)  # a worker of its own may have to pickle it
+    return Store(store.items, read, functools.partial(_moved_tensor, store.read_tensor, columns))
 
-    def read(item: Any) -> Any:
-        import numpy as np
 
-        return np.roll(store.read(item)[:, ::-1], by, axis=1)
+def _moved(read: Callable[[Any], Any], columns: int, item: Any) -> Any:
+    import numpy as np
 
-    def read_tensor(item: Any) -> Any:
-        import tensorflow as tf
+    return np.roll(read(item)[:, ::-1], columns, axis=1)
 
-        return tf.roll(tf.image.flip_left_right(store.read_tensor(item)), by, axis=1)
 
-    return Store(store.items, read, read_tensor)
+def _moved_tensor(read: Callable[[Any], Any], columns: int, item: Any) -> Any:
+    import tensorflow as tf
+
+    return tf.roll(tf.image.flip_left_right(read(item)), columns, axis=1)
 
 
 @functools.cache

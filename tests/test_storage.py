@@ -1,5 +1,6 @@
 """Samples on disk: each store reads what it wrote, and rows keep what each is read by."""
 
+import pickle
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -36,6 +37,7 @@ def test_a_store_reads_each_sample_as_it_was(
 
 def test_an_augmented_picture_is_mirrored_and_moved_the_same_way_each_time(tmp_path: Path) -> None:
     store = storage.augmented(storage.memory_map)(tmp_path, wide := PICTURES.repeat(2, axis=2))
+    pickle.dumps(store)  # as workers that are not forked get it
     for number, item in enumerate(store.items):
         mirrored = wide[number][:, ::-1]
         moved = np.concatenate([mirrored[:, -1:], mirrored[:, :-1]], axis=1)  # by 1 of 12 columns

@@ -17,8 +17,9 @@ ARRAYS = "arrays"
 WAITS = 10  # percent of a step: what waits for less does not wait
 NOTE = (
     "In each cell: what a batch takes from the feed alone, without a model; the share of a step that waits for its "
-    "batch, which is what it takes beyond one whose batch lies ready on the device; and the memory of importing the "
-    "feed's package, if it takes any. Arrays lie in memory, files in the system's cache."
+    "batch, which is what it takes beyond one whose batch lies ready on the device; then the time and the memory of "
+    "importing the feed's package, where they were measured and there are any. Arrays lie in memory, files in the "
+    "system's cache."
 )
 
 
@@ -49,9 +50,10 @@ def _cell(row: Row, column: Column) -> Cell:
     alone = case.estimate("feed_batch_ms") if case else None
     if case is None or alone is None:
         return EMPTY
-    waiting, memory = case.estimate("feed_waiting"), case.estimate("feed_import_mib")
+    waiting = case.estimate("feed_waiting")
+    needs = {unit: case.estimate(f"feed_import_{unit.lower()}") for unit in ("ms", "MiB")}
     parts = [with_range(alone, "ms"), *([percent(waiting.value / 100)] if waiting else [])]
-    parts += [f"{three_digits(memory.value)} MiB"] if memory and memory.value else []
+    parts += [f"{three_digits(need.value)} {unit}" for unit, need in needs.items() if need and need.value]
     return Cell(", ".join(parts), alone.value)
 
 
@@ -68,7 +70,9 @@ def _on_workers(row: Row) -> Iterator[str]:
             continue
         numbers = sorted(by_workers)
         free = [number for number in numbers if all(by_workers[more] < WAITS for more in numbers if more >= number)]
-        if free:
+        if free[:1] == [0]:
+            what = f"without workers, too, a step waits for less than {WAITS} % of its time"
+        elif free:
             what = f"from {count(free[0], 'worker')} on a step waits for less than {WAITS} % of its time"
         else:
             share = percent(by_workers[numbers[-1]] / 100)

@@ -11,14 +11,8 @@ from pathlib import Path
 from kerasbench.scenario import MAX_FILE_BYTES, ScenarioError
 
 KERAS = ("keras", "keras_hub", "keras_cv", "tensorflow")
-OTHER_FITS = {
-    "catboost",
-    "imblearn",
-    "lightgbm",
-    "sklearn",
-    "umap",
-    "xgboost",
-}  # packages that have a fit() of their own
+# Packages that have a fit() of their own.
+OTHER_FITS = {"catboost", "imblearn", "lightgbm", "sklearn", "umap", "xgboost"}
 PACKAGE, CLASS, NAME = "kerasbench", "Scenario", "scenario"
 
 

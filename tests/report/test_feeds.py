@@ -38,7 +38,10 @@ def fed(whole: Measurement | None, waiting: float) -> dict[str, object]:
     ("waiting", "said"),
     [
         ({by_grain(): 0.8, by_grain(2): 0.05}, ["dense on JAX (grain): from 2 workers on a step waits for less than"]),
-        ({by_grain(): 0.05, by_grain(2): 0.05}, ["dense on JAX (grain): from 0 workers on a step waits for less than"]),
+        (
+            {by_grain(): 0.05, by_grain(2): 0.05},
+            ["dense on JAX (grain): without workers, too, a step"],
+        ),
         ({by_grain(): 0.05, by_grain(2): 0.8}, ["dense on JAX (grain): with 2 workers a step still waits for 80 %"]),
         ({by_grain(): 0.8, JAX: 0.0}, []),
     ],
