@@ -151,6 +151,12 @@ class WarmUpClock:
         while self.steps_per_slice * unit_ns < TOO_SHORT * self._target_ns and self._has_room(2 * self.steps_per_slice):
             self.steps_per_slice *= 2
 
+    def lacking(self, unit_ns: float) -> int:
+        """Return how many steps a slice lacks that was to be longer than an epoch has room for."""
+        if self._has_room(2 * self.steps_per_slice):
+            return 0
+        return max(0, math.ceil(self._target_ns / unit_ns) - self.steps_per_slice)
+
     def _has_room(self, steps: int) -> bool:
         return self.last_step is None or self.execution + steps <= self.last_step
 
@@ -258,7 +264,7 @@ class SliceClock:
                 if self.warmup.warm:
                     self._discard = max(self.warmup.steps_per_slice, self._pace.drained(self.warmup.unit_ns))
                     if self._alone or self.warmup.unit_ns >= UNHURRIED_NS:
-                        self._discard = self._pace.discarded(self.warmup.unit_ns, self._least)
+                        self._discard = self._discarded(self.warmup.unit_ns)
                     self.state = State.WAITING
             case State.DISCARDING:
                 self._began = now
@@ -267,10 +273,14 @@ class SliceClock:
                 slice_ = self._pace.meter.with_card(now.since(self._began, self.warmup.steps_per_slice, self._turn))
                 self.slices.append(slice_)
                 self.warmup.correct(slice_.unit_ns)
-                self._discard = self._pace.discarded(slice_.unit_ns, self._least)
+                self._discard = self._discarded(slice_.unit_ns)
                 self.state, self._next = State.WAITING, None
             case _:
                 raise AssertionError(f"no step is marked while {self.state}")
+
+    def _discarded(self, unit_ns: float) -> int:
+        """What comes right after others' turns is slower, and the more of a slice the shorter that is."""
+        return self._pace.discarded(unit_ns, self._least) + self.warmup.lacking(unit_ns)
 
     def _epochs_before_room(self) -> int:
         """Return how many whole epochs are discarded, where none has room for what is discarded and the slice."""

@@ -1,6 +1,7 @@
 """Every way to predict on every backend, with Keras and without, and what compilers tell of it."""
 
 import dataclasses
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -26,18 +27,22 @@ COMPILED = {"jax": None, "tensorflow": True, "torch": None}  # torch compiles fo
 
 
 def with_and_without_keras(
-    scenario: str, backend: str, plan: TrialPlan, jit: bool | None = None
+    scenario: str, backend: str, plan: TrialPlan, jit: bool | None = None, natives: Sequence[bool | None] = (None, True)
 ) -> dict[Column, Measurement]:
-    columns = [Column(backend, "cpu", Options(jit=jit, native=native)) for native in (None, True)]
+    columns = [Column(backend, "cpu", Options(jit=jit, native=native)) for native in natives]
     file = catalog.builtin_folder() / "tiny" / f"{scenario}.py"
     return {column: trials.measured(trials.run(file, backend, options=column.options, plan=plan)) for column in columns}
 
 
 @pytest.mark.parametrize(
-    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "jax")) for name in backends.built_in()]
+    ("backend", "natives"),
+    [
+        ("jax", [None]),
+        *(pytest.param(name, [None, True], marks=pytest.mark.weekly) for name in backends.built_in()),
+    ],
 )
-def test_every_way_to_predict_with_keras_and_without(backend: str) -> None:
-    measured = with_and_without_keras("small_cnn", backend, trials.CALLS, COMPILED[backend])
+def test_every_way_to_predict_with_keras_and_without(backend: str, natives: list[bool | None]) -> None:
+    measured = with_and_without_keras("small_cnn", backend, trials.CALLS, COMPILED[backend], natives)
     ways = {"predict_on_batch", "call", "predict_call"} | ({"compiled_call"} if backend != "torch" else set())
     for measurement in measured.values():
         assert measurement.training is None

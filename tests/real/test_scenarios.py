@@ -25,7 +25,7 @@ SCENARIOS = (
 )
 WORKLOADS = {"mnist_mlp": "minibatch", "mnist_linear": "arrays"}  # of the others their only one
 # What is run often, and where: each backend once at least. All of them on all backends are weekly.
-OFTEN = {"mnist_mlp": ["jax"], "iris_mlp": backends.built_in()}
+OFTEN = {"mnist_linear": ["jax"], "iris_mlp": backends.built_in()}
 WEEKLY = [name for name in SCENARIOS if OFTEN.get(name) != backends.built_in()]
 # One whole trial of each kind: epochs of a single step, callbacks, dropout, convolutions (test_suites has all layers).
 WHOLE = {"iris_mlp": "torch", "tabular_conv1d": "tensorflow", "cifar10_cnn": "tensorflow", "mnist_mlp": "jax"}

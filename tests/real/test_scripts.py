@@ -89,7 +89,7 @@ def measure(folder: Path, name: str, text: str, *words: str) -> tuple[subprocess
 
 
 def test_a_script_is_measured_inside_its_fit_and_writes_nothing(tmp_path: Path) -> None:
-    ended, (record,) = measure(tmp_path, "train.py", ARRAYS, "--backend", "jax,torch")
+    ended, (record,) = measure(tmp_path, "train.py", ARRAYS, "--backend", "jax,torch", "--budget", "15s")
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert sorted(file.name for file in tmp_path.iterdir()) == ["results", "train.py"]
     assert "as a script prints" not in ended.stdout
