@@ -15,6 +15,7 @@ import statistics
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 
 import medians
 from in_turns import BATCH, ENDLESS, TRAIN, compiled, settle
@@ -81,11 +82,11 @@ def time_pairs() -> None:  # noqa: C901
     pairs = Pairs()
     x, y = np.random.random((TRAIN, 28, 28)).astype("float32"), np.random.randint(0, 10, TRAIN)
     compiled().fit(x, y, batch_size=BATCH, epochs=ENDLESS, verbose=0, callbacks=[pairs])
-    report(*pairs.slices_s.values(), pairs.steps)
+    report(pairs.slices_s, pairs.steps)
 
 
-def report(without_s: list[float], with_reading_s: list[float], steps: int) -> None:
-    added_s = [more - less for less, more in zip(without_s, with_reading_s, strict=True)]
+def report(slices_s: Mapping[bool, list[float]], steps: int) -> None:
+    added_s = [more - less for less, more in zip(slices_s[False], slices_s[True], strict=True)]
     numbers = [statistics.median(added_s), *medians.interval(added_s)]
     microseconds, shares = (
         (f"{1e6 * number:+.0f}" for number in numbers),
