@@ -22,7 +22,7 @@ from tests.untraced import untraced
 
 FAULTS = Path(__file__).parent / "faults"
 NUMBERS = itertools.count()
-EXAMPLES = 30  # made-up inputs for each test that draws them
+EXAMPLES = 20  # made-up inputs for each test that draws them
 SEED = "KERASBENCH_TEST_SEED"  # in the environment: what was drawn at random is drawn again
 
 

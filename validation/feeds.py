@@ -67,7 +67,7 @@ def build(workload):
 def data(samples, rng):
     return rng.random((samples, {width}), "float32"), rng.random((samples, 1), "float32")
 
-SCENARIO = Scenario(build=build, data=data, workloads=(Workload(name="default", train={rows}, batch=32, epochs=1),))
+scenario = Scenario(build=build, data=data, workloads=(Workload(name="default", train={rows}, batch=32, epochs=1),))
 """
 LOOP = """\
 import statistics, time
@@ -140,7 +140,7 @@ def alone(scratch: Path, backend: str, shape: str, turns: int, more: list[str]) 
             read.setdefault(feed, []).append(ms)
         for feed in FEEDS:
             script = scratch / "loop.py"
-            script.write_text(LOOP.format(width=width, rows=rows, lines=to_paste(feed)))
+            script.write_text(LOOP.format(width=width, rows=rows, lines="\n".join(to_paste(feed))))
             told = subprocess.run(
                 [sys.executable, script],
                 check=True,

@@ -31,11 +31,10 @@ def of_documents() -> Iterator[tuple[str, str]]:
 def of_strings() -> Iterator[tuple[str, str]]:
     """Yield each string of the package but docstrings, with its file: the parts of an f-string together."""
     for file in sorted((ROOT / "kerasbench").rglob("*.py")):
-        tree = ast.parse(file.read_text("utf-8"))
-        inside = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-        inside |= {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
-        for node in ast.walk(tree):
-            place = str(file.relative_to(ROOT))
+        place, nodes = str(file.relative_to(ROOT)), [*ast.walk(ast.parse(file.read_text("utf-8")))]
+        inside = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+        inside |= {id(node.value) for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
             if isinstance(node, ast.JoinedStr):
                 yield place, "".join(str(part.value) if isinstance(part, ast.Constant) else "…" for part in node.values)
             elif isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in inside:

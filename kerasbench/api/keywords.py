@@ -40,8 +40,8 @@ class TablesKeywords(TypedDict, total=False):
     steps_per_execution: Numbers
     threads: Numbers
     unrolled_steps: Numbers
-    workers: Numbers
     feed: Words
+    workers: Numbers
 
 
 class RunKeywords(SharedKeywords, TablesKeywords, total=False):

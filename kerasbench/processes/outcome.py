@@ -12,7 +12,7 @@ import msgspec
 
 from kerasbench.processes.process import Exit, Limits
 from kerasbench.protocol.measurement import Measurement
-from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
+from kerasbench.protocol.messages import EXIT_PIPE_LOST, STOPPED, Code, Failure, Message, Phase
 from kerasbench.protocol.requests import TrialKind
 from kerasbench.protocol.stages import AGENDAS
 from kerasbench.text import printable, size
@@ -136,7 +136,9 @@ def failure_of(ended: Exit, phase: str, limits: Limits) -> Failure:
         cause = f"left with exit status {ended.status} {where} without a result"
         failure = Failure(Code.CRASH, cause, "the scenario must not end the process")
     printed = ended.stderr.strip() or ended.stdout.strip()
-    return shown(replace(failure, phase=phase, detail="\n".join(printed.splitlines()[-LAST_LINES:])))
+    lines = printed.splitlines()
+    first = lines.index(STOPPED) if ended.timed_out and STOPPED in lines else -LAST_LINES
+    return shown(replace(failure, phase=phase, detail="\n".join(lines[first:])))
 
 
 def _over_limit(used_bytes: int, limit_bytes: int, where: str) -> Failure:

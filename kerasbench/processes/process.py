@@ -1,6 +1,7 @@
 """One child process: start it, hear it, park it, stop it in time or at its limit of memory, leave nothing behind."""
 
 import os
+import select
 import selectors
 import signal
 import subprocess
@@ -15,6 +16,7 @@ import psutil
 
 from kerasbench.host import linux
 from kerasbench.processes import group
+from kerasbench.protocol.messages import STOPPED, WRITE_STACKS
 
 LOOK_S = 1.0  # a look costs a third of a millisecond of one core
 # earlyoom kills at 5 % (its -m); the kernel later still, and systemd-oomd by pressure, which comes below that.
@@ -53,6 +55,7 @@ KILLED = -9  # the status of a process that was killed and has not gone
 LEAVE_S = 10.0  # a process that was killed is gone in milliseconds, unless the kernel cannot let go of it
 POLL_S = 1.0  # how often an exit that closes no pipe is noticed, and the display redrawn
 QUICK_POLL_S = 0.05  # of children beside which nothing is measured: how soon one is stopped that nobody waits for
+STACKS_S, SILENT_S = 0.5, 0.1  # how long a child may take to begin to write its stacks, and between two parts of them
 LATE_NS = 1_000_000_000  # by which a wait may be longer than asked for on a busy machine
 DRAIN_S = 0.5  # how long to listen for what is still in the pipes of a child that has gone
 PAUSE_S = 0.0005  # until the first look whether a child that has closed its pipes has ended; then twice that, and so on
@@ -234,8 +237,22 @@ class Child(AbstractContextManager["Child"]):
             return left_s
         return min(left_s, self._limits.compile_s - (spent_ns - self._compiling_ns) / 1e9)
 
+    def _ask_for_stacks(self) -> None:
+        """Have a child that was too slow write where its threads are, behind a line that says why."""
+        stderr = self._process.stderr
+        if stderr not in self.open or group.has_ended(self.number):
+            return
+        self._kept[stderr] += f"\n{STOPPED}\n\n".encode()
+        os.kill(self.number, WRITE_STACKS)
+        until_s = time.monotonic() + STACKS_S
+        while stderr in self.open and select.select([stderr], [], [], max(0.0, until_s - time.monotonic()))[0]:
+            self.read(stderr)
+            until_s = min(until_s, time.monotonic() + SILENT_S)
+
     def _leave(self) -> None:
         try:
+            if self._timed_out:
+                self._ask_for_stacks()
             group.kill(self.number)
             self._guard(f"-{self.number}")  # before it is reaped: from then on the number may be another's
             with suppress(subprocess.TimeoutExpired):  # a driver or a file system that hangs lets nobody kill it

@@ -23,6 +23,7 @@ class WorkloadDescription:
     new_tokens: int = 0  # of each sequence, where its model generates some
     own_generate: bool = False  # by a function of the scenario's own
     streams: bool = False  # its model is given a stream of batches, whose epochs are not measured by themselves
+    on_disk: bool = False  # its samples lie in files, from which feeds read them
     loops: bool = False  # its steps are calls in a script's own loop, and nothing else of it is measured
 
     @property

@@ -1,6 +1,7 @@
 """What a child says to its parent: JSON lines, each a message; times are ns of the system's ``time.monotonic_ns``."""
 
 import json
+import signal
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -9,6 +10,8 @@ from kerasbench.protocol.descriptions import Description
 from kerasbench.protocol.measurement import Exported, Measurement, Slice
 
 EXIT_PIPE_LOST = 203  # a child's status when its pipe was taken from it; no program leaves with it by custom
+WRITE_STACKS = signal.SIGUSR2  # a child that gets it writes to stderr where each of its threads is
+STOPPED = "Stopped at its time limit"  # the line before them
 FIRST_STEP, FIRST_PREDICTION, FIRST_CALL = COMPILES = ("first step", "first prediction", "first call")
 FIND = "find"  # the phase of a probe in which it turns out whether a backend is installed at all
 

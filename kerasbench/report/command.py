@@ -39,7 +39,7 @@ def call(typed: str, config: RunConfig, settings: type[Settings]) -> str:
     declared = [field for field in fields(settings) if "option" in field.metadata]
     options = {field.metadata["option"].flag: (field.name, str(field.type)) for field in declared}
     options |= {variant.option.flag: (variant.name, "") for variant in variants.ALL if variant.option}
-    function = RUN if words[0].startswith("-") else words.pop(0)
+    function = RUN if words[0].startswith("-") or live.is_of_model(words[0]) else words.pop(0)
     arguments = ["model", *(["data=(x, y)"] if config.model_config.rows else [])]
     while words:
         flag = words.pop(0)
@@ -61,11 +61,6 @@ def _value(word: str | None, kind: str) -> str:
 def is_quick(config: RunConfig) -> bool:
     """Tell whether --quick was asked for, with which a run measures less of each case."""
     return replace(config.effort.plan, kind=QUICK.plan.kind, stages=QUICK.plan.stages) == QUICK.plan
-
-
-def scenarios_of(config: RunConfig) -> list[str]:
-    """Return the scenarios that are measured as an option; a suite follows what the mode begins with."""
-    return ["--scenario", ",".join(config.scenarios)] if config.scenarios else []
 
 
 def rounds_of(config: RunConfig) -> Iterator[str]:

@@ -15,7 +15,7 @@ from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.warnings import COMPARISON
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column
-from kerasbench.protocol.messages import Code
+from kerasbench.protocol.messages import STOPPED, Code
 from kerasbench.report.answer import CAUSES
 from kerasbench.report.command import is_quick
 from kerasbench.report.kinds import grouped, ordered
@@ -241,6 +241,7 @@ LAST_LINES = 3
 LAST_CHARACTERS = 240  # three lines of a terminal
 FATAL, TRACEBACK = "Fatal Python error:", "Traceback (most recent call last)"
 # The innermost frame that is neither Python's own nor an installed package's: the scenario's, or kerasbench's.
+OWN = re.compile(r"/kerasbench/(processes|runners|sources|worker)/")
 FRAME = re.compile(r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(.+)", line (\d+) in', re.MULTILINE)
 
 
@@ -271,12 +272,14 @@ def last_lines(traceback: str) -> str:
 def last_output(detail: str) -> str:
     """Return the end of a child's output in one line: of a traceback the last one, of a fatal error what and where."""
     lines = [" ".join(line.split()) for line in printable(detail).splitlines() if line.strip()]
-    if FATAL in detail:
+    if beginning := next((words for words in (STOPPED, FATAL) if words in detail), ""):
         # What Python's faulthandler writes: the error, then the stack of each thread.
-        dump = detail.rpartition(FATAL)[2]
-        frame = FRAME.search(dump.partition("Current thread")[2])
-        place = f", in {frame[1].rpartition('/')[2]}, line {frame[2]}" if frame else ""
-        end = f"{FATAL} {dump.partition(chr(10))[0].strip()}{place}"
+        dump = detail.rpartition(beginning)[2]
+        frames = FRAME.findall(dump.partition("Current thread")[2]) + FRAME.findall(dump)
+        file, line = next((frame for frame in frames if not OWN.search(frame[0])), next(iter(frames), ("", "")))
+        place = f", in {file.rpartition('/')[2]}, line {line}" if file else ""
+        error = dump.partition("\n")[0].strip()
+        end = f"{beginning} {error}{place}" if beginning == FATAL else f"{beginning}{place}"
     elif TRACEBACK in detail:
         end = lines[-1]
     else:

@@ -8,7 +8,7 @@ from dataclasses import replace
 from kerasbench import backends
 from kerasbench.analysis.findings import Findings
 from kerasbench.plan.live import is_gone
-from kerasbench.report.command import command, rounds_of, scenarios_of
+from kerasbench.report.command import command, rounds_of
 from kerasbench.report.sections import Inline, Section, Typed, Words
 from kerasbench.report.words import listed, spelled
 from kerasbench.results.merge import MergedRun
@@ -63,12 +63,12 @@ def _steps(findings: Findings, config: RunConfig) -> Iterator[tuple[str, str]]:
         if any(ranking.disturbed for ranking in findings.summary.rankings):
             yield (
                 "For numbers to rely on, once other programs are closed,",
-                command(at_length, scenarios_of(config), words),
+                command(at_length, config.scenarios, words),
             )
         elif _is_quick(config):
-            yield "For numbers to rely on", command(at_length, scenarios_of(config), words)
+            yield "For numbers to rely on", command(at_length, config.scenarios, words)
         elif "--rigorous" not in rounds_of(config):
-            yield "For narrower intervals", command(at_length, scenarios_of(config), [*words, "--rigorous"])
+            yield "For narrower intervals", command(at_length, config.scenarios, [*words, "--rigorous"])
     names = dict.fromkeys(row.scenario.name for row in findings.summary.rows)
     scenario = config.scenarios[0] if len(config.scenarios) == 1 else next(iter(names), "")
     if scenario:

@@ -9,7 +9,7 @@ from kerasbench.analysis.rankings import longer_by_means
 from kerasbench.analysis.warnings import CaseWarning, programs_in
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
-from kerasbench.report.command import command, rounds_of, scenarios_of
+from kerasbench.report.command import command, rounds_of
 from kerasbench.report.kinds import grouped
 from kerasbench.report.sections import Inline, Section, Strong, Typed, Words, mark
 from kerasbench.report.words import LIMITATIONS, Names, listed, multiple, names, percent, span
@@ -161,7 +161,7 @@ def _to_do(kind: WarningKind, example: CaseWarning, findings: Findings) -> list[
             options=[DEFAULT, Options(malloc="keep")],
             effort=dataclasses.replace(config.effort, budget_s=None),
         )
-        return ["Try it: ", Typed(command(config, scenarios_of(config), [])), "."]
+        return ["Try it: ", Typed(command(config, config.scenarios, [])), "."]
     if kind.is_command:
         return ["What to do: ", Typed(kind.remedy), "."]
     is_left = kind is WarningKind.SLOW and "--quick" not in rounds_of(findings.record.config)

@@ -27,6 +27,8 @@ OOM = re.compile(
 # "The operator 'aten::x' is not currently implemented for the MPS device", and what torch says of float64 there.
 MPS = re.compile("mps (device|backend|framework)", re.IGNORECASE)
 MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the result names it"
+# What Python raises inside of a graph of TensorFlow's, such as what feeds it, is text in an error of TensorFlow's.
+IN_GRAPH = re.compile(r"<stack traces unavailable>\n(\w+): (.*?)\nTraceback \(most recent call last\):\n", re.DOTALL)
 PACKAGE = Path(__file__).parents[1]
 NOT_THEIRS = "if the model runs on this backend without kerasbench, report it with the last lines below"
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
@@ -41,8 +43,11 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
         return dataclasses.replace(error.failure, phase=error.failure.phase or phase)
     if isinstance(error, ScenarioError):
         return Failure(Code.INVALID, error.cause, error.remedy, phase)
-    text = one_line(error, limit=10_000)
-    description = f"{type(error).__name__}: {text}" if text else type(error).__name__
+    name, text = _raised(error)
+    if name == ScenarioError.__name__:  # in a graph
+        cause, _, remedy = text.rpartition(": ")
+        return Failure(Code.INVALID, cause, remedy, phase)
+    description = f"{name}: {text}" if text else name
     description = description if len(description) <= 300 else description[:299] + "…"
     place = where(error, scenario_file)
     cause = lost_name(error) or place + description
@@ -62,6 +67,13 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     elif way_on := _way_on(error, on_mps):
         code, remedy = Code.UNSUPPORTED, way_on
     return Failure(code, cause, remedy, phase, detail)
+
+
+def _raised(error: Exception) -> tuple[str, str]:
+    """Return the class and the text of an exception, or of what was raised in a graph, in one line."""
+    if in_graph := IN_GRAPH.search(str(error)):
+        return in_graph[1], " ".join(in_graph[2].split())
+    return type(error).__name__, one_line(error, limit=10_000)
 
 
 def _way_on(error: Exception, on_mps: bool) -> str:
@@ -101,6 +113,8 @@ def other_framework(whose: str, backend: str, phase: str = "", detail: str = "",
 def where(error: Exception, file: str) -> str:
     """Return ``mine.py, line 12: `` for the innermost frame in that file, nothing where there is none."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
+    if file and IN_GRAPH.search(str(error)):
+        lines += [int(line) for line in re.findall(rf'File "{re.escape(file)}", line (\d+)', str(error))]
     if isinstance(error, SyntaxError) and error.filename == file:
         lines.append(error.lineno)
     return f"{Path(file).name}, line {lines[-1]}: " if lines else ""

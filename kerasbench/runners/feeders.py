@@ -1,6 +1,6 @@
 """What feeds `fit` in place of arrays: the same rows in batches of as many, shuffled and prefetched as users do it.
 
-The parent reads names and ``lines`` alone: packages are imported where a child makes a feed.
+The parent reads names and lines alone: packages are imported where a child makes a feed.
 """
 
 import importlib
@@ -117,8 +117,10 @@ class Feeder:
     kind: str  # of stream that it makes, in words of runners.streams
     package: str  # that it needs, as it is imported
     make: Make = field(repr=False)
-    lines: Sequence[str]  # to paste before `fit(batches)`, where x, y and batch_size are
-    workers: Sequence[str] = ()  # in their place, where it is to have so many workers; empty: it has none
+    rows: Sequence[str]  # lines to paste before `fit(batches)`, where x, y and batch_size are
+    read_rows: Sequence[str]  # in their place, where files, y and a function read() are
+    batches: Sequence[str]  # lines after these
+    workers: Sequence[str] = ()  # in place of ``batches``, where it is to have {workers}; empty: it has none
     queue: Callable[[int], int] = lambda workers: 0  # batches that so many workers put by while no step takes one
 
     def versions(self) -> dict[str, str]:
@@ -137,37 +139,41 @@ class Feeder:
 
 
 TF = "import tensorflow as tf"
-SLICES = "tf.data.Dataset.from_tensor_slices((x, y))"
-LOADER = "DataLoader(rows, batch_size, shuffle=True"
-TENSORS = (
-    "import torch",
-    "from torch.utils.data import DataLoader, TensorDataset",
-    "rows = TensorDataset(torch.from_numpy(x), torch.from_numpy(y))",
-)
+SLICES = "tf.data.Dataset.from_tensor_slices"
+MAPPED = "rows = rows.map(lambda file, y: (read(file), y), num_parallel_calls=tf.data.AUTOTUNE)"
+LOADER = "batches = DataLoader(rows, batch_size, shuffle=True"
 BATCHES = """\
 import math
 class Batches(keras.utils.PyDataset):
     def __len__(self):
-        return math.ceil(len(x) / batch_size)
+        return math.ceil(len(y) / batch_size)
     def __getitem__(self, index):
         chosen = order[index * batch_size : (index + 1) * batch_size]
-        return x[chosen], y[chosen]
+        return {x}, y[chosen]
     def on_epoch_end(self):
         np.random.shuffle(order)
-order = np.random.permutation(len(x))"""
-ROWS = (
-    "import grain",
-    "read = grain.ReadOptions(prefetch_buffer_size=16)",
-    "rows = grain.MapDataset.range(len(x)).shuffle(seed=0).map(lambda i: (x[i], y[i]))",
-)
-GRAIN = "batches = rows.batch(batch_size).to_iter_dataset(read)"
+order = np.random.permutation(len(y))"""
+READING = """\
+from torch.utils.data import DataLoader, Dataset
+class Rows(Dataset):
+    def __len__(self):
+        return len(files)
+    def __getitem__(self, index):
+        return read(files[index]), y[index]
+rows = Rows()"""
+GRAIN = ("import grain", "options = grain.ReadOptions(prefetch_buffer_size=16)")
+SHUFFLED = "rows = grain.MapDataset.range(len(y)).shuffle(seed=0).map(lambda i: ({x}, y[i]))"
+ITERATED = "batches = rows.batch(batch_size).to_iter_dataset(options)"
+FROM_FILES = "# files: an array of what read() makes samples of, one by one, as {}"
 
 FEEDERS: Mapping[str, Feeder] = {
     "tf.data": Feeder(
         "tf.data",
         "tensorflow",
         _tf_data,
-        (TF, f"batches = {SLICES}.shuffle(len(x)).batch(batch_size).prefetch(tf.data.AUTOTUNE)"),
+        (TF, f"rows = {SLICES}((x, y)).shuffle(len(x))"),
+        (FROM_FILES.format("tensors"), TF, f"rows = {SLICES}((files, y)).shuffle(len(files))", MAPPED),
+        ("batches = rows.batch(batch_size).prefetch(tf.data.AUTOTUNE)",),
         queue=lambda workers: BUFFER,
     ),
     # A batch keeps its samples in all epochs.
@@ -175,9 +181,10 @@ FEEDERS: Mapping[str, Feeder] = {
         "tf.data",
         "tensorflow",
         _tf_data_cached,
+        (TF, f"rows = {SLICES}((x, y))"),
+        (FROM_FILES.format("tensors"), TF, f"rows = {SLICES}((files, y))", MAPPED),
         (
-            TF,
-            f"batches = {SLICES}.batch(batch_size).cache()",
+            "batches = rows.batch(batch_size).cache()",
             "batches = batches.shuffle(len(batches)).prefetch(tf.data.AUTOTUNE)",
         ),
         queue=lambda workers: BUFFER,
@@ -186,34 +193,44 @@ FEEDERS: Mapping[str, Feeder] = {
         "a DataLoader",
         "torch",
         _dataloader,
-        (*TENSORS, f"batches = {LOADER})"),
-        (*TENSORS, f"batches = {LOADER}, num_workers={{workers}}, persistent_workers=True)"),
+        (
+            "import torch",
+            "from torch.utils.data import DataLoader, TensorDataset",
+            "rows = TensorDataset(torch.from_numpy(x), torch.from_numpy(y))",
+        ),
+        (FROM_FILES.format("arrays"), READING),
+        (f"{LOADER})",),
+        (f"{LOADER}, num_workers={{workers}}, persistent_workers=True)",),
         queue=lambda workers: PREFETCHED * workers,
     ),
     "pydataset": Feeder(
         "a PyDataset",
         "keras",
         _pydataset,
-        (BATCHES, "batches = Batches()"),
-        (BATCHES, "batches = Batches(workers={workers})"),
+        (BATCHES.format(x="x[chosen]"),),
+        (FROM_FILES.format("arrays"), BATCHES.format(x="np.stack([read(file) for file in files[chosen]])")),
+        ("batches = Batches()",),
+        ("batches = Batches(workers={workers})",),
         queue=lambda workers: QUEUE + workers if workers > 1 else 0,
     ),
     "grain": Feeder(
         "grain",
         "grain",
         _grain,
-        (*ROWS, GRAIN),
+        (*GRAIN, SHUFFLED.format(x="x[i]")),
+        (FROM_FILES.format("arrays"), *GRAIN, SHUFFLED.format(x="read(files[i])")),
+        (ITERATED,),
         (
-            *ROWS,
             "from absl import flags; flags.FLAGS.mark_as_parsed()",
-            f"{GRAIN}.mp_prefetch(grain.MultiprocessingOptions(num_workers={{workers}}))",
+            f"{ITERATED}.mp_prefetch(grain.MultiprocessingOptions(num_workers={{workers}}))",
         ),
         queue=lambda workers: BUFFER * max(1, workers),
     ),
 }
 
 
-def to_paste(name: str, workers: int = 0) -> str:
+def to_paste(name: str, workers: int = 0, on_disk: bool = False) -> list[str]:
+    """Return the lines that make a feed's ``batches``, from x, y and batch_size; ``on_disk``: from files and read()."""
     feeder = FEEDERS[name]
-    lines = feeder.workers if workers and feeder.workers else feeder.lines
-    return "\n".join(lines).replace("{workers}", str(workers))
+    rows, batches = feeder.read_rows if on_disk else feeder.rows, feeder.workers if workers else feeder.batches
+    return [line.replace("{workers}", str(workers)) for line in (*rows, *batches)]

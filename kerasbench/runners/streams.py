@@ -88,6 +88,17 @@ def epoch_of(source: Any) -> Iterator[Any]:
     return iter(source)
 
 
+def _watched(generator: Iterator[Any]) -> Iterator[Any]:
+    """Yield its batches; raise ScenarioError at its end, which a ``fit`` would meet with the batches that it has."""
+    given = 0
+    for batch in generator:
+        given += 1
+        yield batch
+    if given:
+        cause = f"the generator that feeds fit() ended after {given} batches, before enough was measured"
+        raise ScenarioError(cause, "let it begin again at its end (while True), or give fit() a PyDataset")
+
+
 def _parts(batch: Any) -> tuple[Any, ...]:
     parts = parts_of(batch)
     return parts if len(parts) <= 3 else (batch,)
@@ -188,7 +199,10 @@ def _validation(arguments: Mapping[str, Any], rows: Rows) -> Rows:
 
 
 def _streamed(arguments: Mapping[str, Any], name: str) -> Feed:
-    stream = stream_of(arguments["x"], arguments["steps_per_epoch"])
+    source = arguments["x"]
+    if isinstance(source, types.GeneratorType):
+        source = _watched(source)
+    stream = stream_of(source, arguments["steps_per_epoch"])
     batches = first_batches(stream)
     alike = _together(batches)
     rows = _joined(alike)

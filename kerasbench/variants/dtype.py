@@ -5,7 +5,7 @@ from typing import ClassVar
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import APPLE, CPU, Device
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import SCRIPT, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import SCRIPT, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 WIDE = "float64"
 POLICIES = ("float32", "float16", "bfloat16", WIDE, "mixed_float16", "mixed_bfloat16")
@@ -17,7 +17,6 @@ class Dtype(Variant[str]):
     help = "float32 (default), mixed_float16, mixed_bfloat16, ..."
     words: ClassVar = {name: name for name in POLICIES}
     tried, crossed = False, True
-    changes = "A dtype of fewer digits changes the results: compare accuracy before you take it."
 
     def refusal(self, value: str, facts: CaseFacts) -> Refusal:
         if value == WIDE and facts.device.platform in APPLE:
@@ -27,7 +26,10 @@ class Dtype(Variant[str]):
     def candidates(self, facts: CaseFacts) -> list[str]:
         return ["mixed_bfloat16" if facts.device.kind == CPU else "mixed_float16"]
 
-    def written(self, value: str, backend: str, processors: str) -> Written:
+    def caution(self, value: str) -> str:
+        return "A dtype of fewer digits changes the results: compare accuracy before you take it."
+
+    def written(self, value: str, script: ScriptFacts) -> Written:
         return SCRIPT, f'keras.config.set_dtype_policy("{value}")'
 
     def variables(self, value: str, backend: Backend, folder: str) -> dict[str, str]:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Sequence
 
 from kerasbench.backends import Backend
-from kerasbench.variants.variant import SHELL, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import SHELL, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 ASSIGNED = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=[\x21-\x7e]*")
 
@@ -35,7 +35,7 @@ class Env(Variant[str]):
             return None
         return f"kerasbench sets {', '.join(taken)} itself, for each trial", f"leave out --env {taken[0]}=..."
 
-    def written(self, value: str, backend: str, processors: str) -> Written:
+    def written(self, value: str, script: ScriptFacts) -> Written:
         return SHELL, f"export {value}"
 
     def variables(self, value: str, backend: Backend, folder: str) -> dict[str, str]:

@@ -5,14 +5,15 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.protocol.messages import Code, Failure, TrialFailure
-from kerasbench.runners.feeders import FEEDERS
+from kerasbench.runners.feeders import FEEDERS, to_paste
 from kerasbench.variants.unrolled_steps import OF_STEPS, has_short_steps
-from kerasbench.variants.variant import FIT, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import FIT, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed as Rows  # which imports NumPy
 
 TENSORFLOW, TF_DATA, CACHED = "tensorflow", "tf.data", "tf.data-cached"
+WORKERS = "workers"
 
 
 class Feed(Variant[str]):
@@ -24,7 +25,6 @@ class Feed(Variant[str]):
     )
     words: ClassVar = {"arrays": None, **{name: name for name in FEEDERS}}
     tried, crossed, last, trains = True, True, True, True
-    changes = "With batches that are made once, the same samples stay in a batch in all epochs."
 
     def describe(self, value: str, backend: str) -> str:
         return value
@@ -37,13 +37,20 @@ class Feed(Variant[str]):
         return None
 
     def candidates(self, facts: CaseFacts) -> list[str]:
+        if facts.workload.on_disk:  # by themselves: each candidate makes a race longer
+            return [name for name in FEEDERS if name != CACHED and not facts.options.choices]
         # Without XLA, by which such steps are not faster: each candidate makes a race longer.
         loops = facts.options.get("steps_per_execution") == OF_STEPS and "jit" not in facts.options
         return [CACHED] if facts.name == TENSORFLOW and loops and has_short_steps(facts.workload) else []
 
-    def written(self, value: str, backend: str, processors: str) -> Written:
-        lines = [*FEEDERS[value].lines, "model.fit(batches)"]
-        return FIT, ("\n" if any("\n" in line for line in lines) else "; ").join(lines)
+    def caution(self, value: str) -> str:
+        once = "With batches that are made once, the same samples stay in a batch in all epochs."
+        return once if value == CACHED else ""
+
+    def written(self, value: str, script: ScriptFacts) -> Written:
+        workers = int(script.options.get(WORKERS, 0))
+        lines = [*to_paste(value, workers, script.on_disk), "model.fit(batches)"]
+        return FIT, ("\n" if script.on_disk or any("\n" in line for line in lines) else "; ").join(lines)
 
     def feeder(self, value: str) -> str:
         return value

@@ -5,7 +5,7 @@ from typing import Any, ClassVar
 from kerasbench import backends
 from kerasbench.backends import Backend
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import COMPILE, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import COMPILE, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 
 class Jit(Variant[bool]):
@@ -25,7 +25,7 @@ class Jit(Variant[bool]):
     def candidates(self, facts: CaseFacts) -> list[bool]:
         return [True] if facts.backend.OTHER_JIT else []
 
-    def written(self, value: bool, backend: str, processors: str) -> Written:
+    def written(self, value: bool, script: ScriptFacts) -> Written:
         return COMPILE, f"jit_compile={value}"
 
     def first_steps(self, value: bool, backend: Backend) -> int:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kerasbench.protocol.columns import FIRST, LAST
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import SCRIPT, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import SCRIPT, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed
@@ -31,7 +31,7 @@ class Layout(Variant[str]):
     def candidates(self, facts: CaseFacts) -> list[str]:
         return [FIRST] if facts.backend.COPIES_IMAGES and facts.kind in CONVOLVES else []
 
-    def written(self, value: str, backend: str, processors: str) -> Written:
+    def written(self, value: str, script: ScriptFacts) -> Written:
         return SCRIPT, f'keras.config.set_image_data_format("{value}")'
 
     def remade(self, value: str, model: Any, feed: "Feed") -> "tuple[Any, Feed]":

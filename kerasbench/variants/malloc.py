@@ -5,7 +5,7 @@ from typing import ClassVar
 from kerasbench.backends import Backend
 from kerasbench.protocol.columns import CPU, has_glibc
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import SHELL, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import SHELL, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 KEEP = "keep"
 # How glibc's malloc keeps what a program has freed. By itself it maps large blocks one by one, gives the end of its
@@ -31,7 +31,7 @@ class Malloc(Variant[str]):
     def candidates(self, facts: CaseFacts) -> list[str]:
         return [KEEP] if facts.backend.RETURNS_MEMORY and self.refusal(KEEP, facts) is None else []
 
-    def written(self, value: str, backend: str, processors: str) -> Written:
+    def written(self, value: str, script: ScriptFacts) -> Written:
         return SHELL, f"export {' '.join(f'{name}={text}' for name, text in KEEPS_MEMORY.items())}"
 
     def variables(self, value: str, backend: Backend, folder: str) -> dict[str, str]:

@@ -7,7 +7,7 @@ from kerasbench import runtimes
 from kerasbench.protocol.columns import CPU
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.runners import Predictor
-from kerasbench.variants.variant import FIT, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import FIT, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 KERAS = "keras"
 PRECISE = "float32"
@@ -20,7 +20,6 @@ class Exports(Variant[str]):
     words: ClassVar = {KERAS: None, **{name: name for name in runtimes.names()}}
     exports = True
     tried = False
-    changes = "An exported model takes one size of batch, and only predicts."
     files = tuple(f"runtimes/{name}.py" for name in ("__init__", *runtimes.names()))
 
     def describe(self, value: str, backend: str) -> str:
@@ -44,7 +43,10 @@ class Exports(Variant[str]):
         exported = [name for name in runtimes.names() if runtimes.get(name).exporters.get(facts.name) == ()]
         return [name for name in exported if self.refusal(name, facts) is None]
 
-    def written(self, value: str, backend: str, processors: str) -> Written:
+    def caution(self, value: str) -> str:
+        return "An exported model takes one size of batch, and only predicts."
+
+    def written(self, value: str, script: ScriptFacts) -> Written:
         return FIT, "\n".join(runtimes.get(value).lines)
 
     def interpreter(self, value: str) -> str:

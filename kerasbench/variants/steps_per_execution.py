@@ -5,7 +5,7 @@ from typing import Any
 
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.protocol.requests import too_few_executions
-from kerasbench.variants.variant import COMPILE, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import COMPILE, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 TRIED = (8, 32)
 
@@ -34,7 +34,7 @@ class StepsPerExecution(Variant[int]):
             return []
         return [size for fewer, size in pairwise((1, *TRIED)) if fewer < facts.workload.steps]
 
-    def written(self, value: int, backend: str, processors: str) -> Written:
+    def written(self, value: int, script: ScriptFacts) -> Written:
         return COMPILE, f"{self.name}={value}"
 
     def on_model(self, value: int, model: Any, backend: str) -> Refusal:

@@ -8,7 +8,7 @@ from kerasbench.backends import Backend
 from kerasbench.protocol.columns import CPU, Device
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.text import count, parse_ranges
-from kerasbench.variants.variant import SCRIPT, SHELL, START, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import SCRIPT, SHELL, START, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 CPUS = Path("/sys/devices/system/cpu")
 TOLERANCE = 0.1  # of a processor: the clock's own thread and the parent's watcher
@@ -31,11 +31,11 @@ class Threads(Variant[int]):
     def candidates(self, facts: CaseFacts) -> list[int]:
         return [facts.processors // 2] if facts.device.kind == CPU and facts.processors > 1 else []
 
-    def written(self, value: int, backend: str, processors: str) -> Written:
-        if processors:  # each a core of its own: their numbers need not follow each other
-            return START, f"taskset --cpu-list {processors} python your_script.py"
+    def written(self, value: int, script: ScriptFacts) -> Written:
+        if script.processors:  # each a core of its own: their numbers need not follow each other
+            return START, f"taskset --cpu-list {script.processors} python your_script.py"
         # No program keeps a script on some CPU cores (macOS).
-        if variable := backends.get(backend).THREADS:
+        if variable := backends.get(script.backend).THREADS:
             return SHELL, f"export {variable}={value}"
         return SCRIPT, f"tf.config.threading.set_intra_op_parallelism_threads({value})"
 

@@ -4,7 +4,7 @@ from typing import Any
 
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Resolved, Usage
-from kerasbench.variants.variant import COMPILED, CaseFacts, Refusal, Variant, Written
+from kerasbench.variants.variant import COMPILED, CaseFacts, Refusal, ScriptFacts, Variant, Written
 
 UNROLLED, OF_STEPS = 8, 32
 # Of a step. With the 51 million of mnist_dense, which take 1.5 ms, nothing was gained.
@@ -39,7 +39,7 @@ class UnrolledSteps(Variant[int]):
         loops = facts.options.get("steps_per_execution") == OF_STEPS and "jit" not in facts.options
         return [UNROLLED] if facts.backend.UNROLLS and loops and has_short_steps(facts.workload) else []
 
-    def written(self, value: int, backend: str, processors: str) -> Written:
+    def written(self, value: int, script: ScriptFacts) -> Written:
         return COMPILED, f"model.unrolled_steps_per_execution = {value}"
 
     def on_model(self, value: int, model: Any, backend: str) -> Refusal:

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Generic, NamedTuple, TypeVar, c
 
 from kerasbench import backends
 from kerasbench.backends import Backend
-from kerasbench.protocol.columns import Device, Options, Value
+from kerasbench.protocol.columns import DEFAULT, Device, Options, Value
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.protocol.requests import TrialPlan
@@ -31,6 +31,15 @@ class CaseFacts(NamedTuple):
     processors: int
     reserved: frozenset[str] = frozenset()  # variables that kerasbench sets or heeds itself
     kind: str = "other"  # of model
+
+
+class ScriptFacts(NamedTuple):
+    """What is known of a script that somebody writes to have a choice."""
+
+    backend: str = ""
+    options: Options = DEFAULT
+    processors: str = ""  # those that it ran on, if there is a list of them
+    on_disk: bool = False  # its samples are read from files
 
 
 class VariantTable(NamedTuple):
@@ -85,7 +94,6 @@ class Variant(Generic[V]):
     crossed: ClassVar[bool] = False  # tried with all others that are crossed
     last: ClassVar[bool] = False  # crossed after all others, for whose values it may ask
     trains: ClassVar[bool] = False  # it is about training alone
-    changes: ClassVar[str] = ""  # what it changes besides time
 
     def __init_subclass__(cls) -> None:
         if bases := vars(cls).get("__orig_bases__"):  # of a variant, not of one that is derived from another
@@ -146,9 +154,12 @@ class Variant(Generic[V]):
         """Return the values that ``fastest`` tries."""
         return []
 
-    def written(self, value: V, backend: str, processors: str) -> Written:
-        """``processors``: those that it ran on, if there is a list of them."""
+    def written(self, value: V, script: ScriptFacts) -> Written:
         return None
+
+    def caution(self, value: V) -> str:
+        """Return what it changes besides time, in a sentence."""
+        return ""
 
     def variables(self, value: V, backend: Backend, folder: str) -> dict[str, str]:
         """Return the environment variables of the child. ``folder``: that of compiled programs."""

@@ -13,6 +13,7 @@ from kerasbench.variants.variant import CaseFacts, Refusal, Variant
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed
 
+MOST = 4  # that are tried: each is a process with a copy of what it imports
 WITH_WORKERS = [name for name, feeder in FEEDERS.items() if feeder.workers]
 
 
@@ -25,7 +26,7 @@ class Workers(Variant[int]):
     name = "workers"
     metavar = "N"
     help = "How many workers a --feed has: processes, of pydataset threads. Default: 0, the process itself."
-    trains = True
+    tried, crossed, last, trains = True, True, True, True
 
     def parse(self, words: Sequence[str]) -> list[int | None]:
         for word in words:
@@ -38,6 +39,10 @@ class Workers(Variant[int]):
 
     def describe(self, value: int, backend: str) -> str:
         return count(value, "worker")
+
+    def candidates(self, facts: CaseFacts) -> list[int]:
+        reads = facts.workload.on_disk and facts.options.get("feed") in WITH_WORKERS
+        return [min(facts.processors, MOST)] if reads and facts.processors > 1 else []
 
     def goes_with(self, options: Options) -> bool:
         return self.name not in options or options.get("feed") in WITH_WORKERS

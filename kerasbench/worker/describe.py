@@ -109,6 +109,7 @@ def _workload(resolved: ResolvedScenario, workload: Workload) -> WorkloadDescrip
         new_tokens=scenario.new_tokens,
         own_generate=scenario.generate is not None,
         streams=resolved.feed is not None and resolved.feed.stream is not None,
+        on_disk=dataset.store is not None,
         loops=loops,
     )
 

@@ -1,10 +1,12 @@
 """One request, one child: read it, do it, report how it ended, leave."""
 
+import faulthandler
 import importlib
 import os
 import platform
 import re
 import shlex
+import signal
 import sys
 import time
 from collections.abc import Callable
@@ -17,7 +19,17 @@ from kerasbench import backends, sources, variants
 from kerasbench.datasets import DataError
 from kerasbench.protocol import requests
 from kerasbench.protocol.columns import CPU, Device
-from kerasbench.protocol.messages import FIND, Code, Failure, Inventory, Message, Phase, ProbeReport, TrialFailure
+from kerasbench.protocol.messages import (
+    FIND,
+    WRITE_STACKS,
+    Code,
+    Failure,
+    Inventory,
+    Message,
+    Phase,
+    ProbeReport,
+    TrialFailure,
+)
 from kerasbench.protocol.requests import Request, decode_request
 from kerasbench.runners.failure import failure_of, refuse_other_frameworks
 from kerasbench.worker.pipe import Pipe, listen
@@ -29,6 +41,7 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
     token, _, line = sys.stdin.buffer.readline().partition(b" ")
     request = decode_request(line)
     pipe = Pipe(descriptor, token, listen())
+    faulthandler.register(WRITE_STACKS)  # in C: it works wherever Python hangs
     pipe.send(Message(phase=Phase("worker", started_ns, time.monotonic_ns())))
     _respond(request, pipe, lambda: _answer(request, pipe))
 
@@ -36,12 +49,12 @@ def serve(descriptor: int, started_ns: int) -> NoReturn:
 def _respond(request: Request, pipe: Pipe, answer: Callable[[], Message]) -> NoReturn:
     """Send what a function returns, or why it cannot, and end the process: of a script, from inside its ``fit``."""
     try:
-        pipe.send(answer())
-    except DataError as error:
-        remedy = "kerasbench docs your-model says where data come from"
-        pipe.send(Message(failure=Failure(Code.UNAVAILABLE, str(error), remedy, pipe.current_phase)))
+        message = answer()
     except Exception as error:
-        pipe.send(Message(failure=failure_of(error, pipe.current_phase, getattr(request, "file", ""))))
+        _forget_children()
+        message = Message(failure=_failure_of(error, request, pipe.current_phase))
+    _forget_children()
+    pipe.send(message)
     # os._exit: tearing a framework down takes up to half a second and can crash; everything is reported already.
     sys.stdout.flush()
     sys.stderr.flush()
@@ -52,6 +65,19 @@ def _respond(request: Request, pipe: Pipe, answer: Callable[[], Message]) -> NoR
             worker.kill()
             worker.join(REAP_S)
     os._exit(0)
+
+
+def _forget_children() -> None:
+    """Have the end of a child raise nothing: torch's DataLoader raises wherever this process is then, once for each."""
+    for _ in range(2):  # one that has just ended may raise in here
+        with suppress(Exception):
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+
+
+def _failure_of(error: Exception, request: Request, phase: str) -> Failure:
+    if isinstance(error, DataError):
+        return Failure(Code.UNAVAILABLE, str(error), "kerasbench docs your-model says where data come from", phase)
+    return failure_of(error, phase, getattr(request, "file", ""))
 
 
 def _answer(request: Request, pipe: Pipe) -> Message:

@@ -10,7 +10,7 @@ from kerasbench.processes import outcome
 from kerasbench.processes.outcome import Outcome, ReceivedMessages, trial_limits
 from kerasbench.processes.process import Exit, Limits
 from kerasbench.protocol.measurement import Slice
-from kerasbench.protocol.messages import EXIT_PIPE_LOST, Code, Failure, Message, Phase
+from kerasbench.protocol.messages import EXIT_PIPE_LOST, STOPPED, Code, Failure, Message, Phase
 from tests import made
 
 FINE = Exit(0, False, False, None, "", 100, 50, "", "")
@@ -134,6 +134,8 @@ def test_a_child_that_gave_no_answer(different: dict[str, object], code: Code, c
 def test_a_failure_carries_the_last_lines_without_escape_sequences() -> None:
     assert of(status=3, stderr="one\n\x1b[31mtwo\x1b[0m\x07\n").detail == "one\ntwo "
     assert of(status=3, stdout="only this\n").detail == "only this"
+    stacks = "\n".join([STOPPED, *["  File"] * 60])
+    assert of(timed_out=True, stderr=f"before\n{stacks}\n").detail == stacks  # however many threads there are
 
 
 def test_the_home_folder_is_named_by_a_tilde(monkeypatch: pytest.MonkeyPatch) -> None:

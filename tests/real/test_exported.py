@@ -15,6 +15,7 @@ from kerasbench.protocol.columns import Options
 from kerasbench.protocol.messages import Code
 from kerasbench.protocol.stages import ALL, stage_of
 from kerasbench.variants import BY_NAME
+from kerasbench.variants.variant import ScriptFacts
 from tests import made
 from tests.real import trials
 
@@ -109,7 +110,7 @@ def test_the_lines_that_a_race_prints_export_and_load_a_model(runtime: str, back
     needed = {runtimes.get(runtime).package, *runtimes.get(runtime).exporters[backend]}
     if missing := sorted(package for package in needed if find_spec(package) is None):
         pytest.skip(f"{', '.join(missing)} is not installed")
-    _, lines = made.known(BY_NAME["runtime"].written(runtime, backend, ""))
+    _, lines = made.known(BY_NAME["runtime"].written(runtime, ScriptFacts(backend)))
     script = LINES.format(lines=lines)
     environment = os.environ | {"KERAS_BACKEND": backend}
     subprocess.run([sys.executable, "-c", script], cwd=tmp_path, env=environment, check=True)

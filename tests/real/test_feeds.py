@@ -40,7 +40,7 @@ def main(name, workers, lines):
 
 if __name__ == "__main__":
     for name, workers in CASES:
-        main(name, workers, to_paste(name, workers))
+        main(name, workers, "\n".join(to_paste(name, workers)))
 """
 
 STORED = """
@@ -49,10 +49,11 @@ os.environ["KERAS_BACKEND"] = "torch"
 import sys
 from dataclasses import replace
 from pathlib import Path
+import keras
 import numpy as np
 from kerasbench import datasets, storage
 from kerasbench.runners.feed import draw, store_rows
-from kerasbench.runners.feeders import FEEDERS
+from kerasbench.runners.feeders import FEEDERS, to_paste
 from kerasbench.runners.streams import epoch_of
 from kerasbench.worker.feeds import row_hashes
 
@@ -66,8 +67,12 @@ def main(write):
     given = collections.Counter(row_hashes((rows.x, rows.y)))
     for name in NAMES:
         batches = FEEDERS[name].make((rows.items, rows.y), 8, 0, store)
-        read = collections.Counter(row for batch in epoch_of(batches) for row in row_hashes(batch))
-        assert read == given, (write, name)
+        scope = {"files": rows.items, "y": rows.y, "batch_size": 8, "keras": keras, "np": np}
+        scope["read"] = store.read_tensor if name.startswith("tf") else store.read
+        exec("\\n".join(to_paste(name, on_disk=True)), scope)
+        for stream in (batches, scope["batches"]):
+            read = collections.Counter(row for batch in epoch_of(stream) for row in row_hashes(batch))
+            assert read == given, (write, name)
 
 if __name__ == "__main__":
     for write in (storage.png, storage.jpeg, storage.memory_map, storage.texts, storage.augmented(storage.png)):

@@ -23,37 +23,37 @@ from tests import made
 SOAKED = Effort(1, 1, cold=False, plan=TrialPlan("calls", fixed_time=True))  # as the command soak makes it
 SIZES = [Options(batch=batch) for batch in (1, 8)]
 BESIDE = [Options(), Options(malloc="keep"), Options(native=True)]
-A = {"scenarios": ["a"]}
+A = {"scenarios": ["a.py"]}
 CASES: dict[str, dict[str, Any]] = {
     "--suite published": {},
     "--suite tiny --rounds 3": {"suite": "tiny", "effort": exactly(3)},
-    "--scenario a,b --quick": {"scenarios": ["a", "b"], "effort": QUICK},
-    "--scenario a --protocol published": A | {"effort": PUBLISHED},
+    "a.py b.py --quick": {"scenarios": ["a.py", "b.py"], "effort": QUICK},
+    "a.py --protocol published": A | {"effort": PUBLISHED},
     "--suite published --rigorous": {"effort": exactly(12), "control": True},
     "--suite published --interval 7.5%": {"effort": Effort(aim=0.075)},
     "--suite published --budget 10m": {"effort": Effort(budget_s=600.0)},
     "--suite published --budget 200s": {"effort": Effort(budget_s=200.0)},
-    "--scenario a --backend jax --device cpu": A | {"backends": ["jax"], "devices": ["cpu"]},
-    "--scenario a --jit default,on,off": A | {"options": [Options(), Options(jit=True), Options(jit=False)]},
-    "--scenario a --malloc default,keep --native": A | {"options": BESIDE},
-    "--scenario a --batch-size 64 --rounds 3": A | {"model_config": ModelConfig(batch=64), "effort": exactly(3)},
-    "--scenario a --rounds 3 --control": A | {"effort": exactly(3), "control": True},
-    "--scenario a --protocol calls --rounds 3": A | {"effort": exactly(3, TrialPlan().of_kind("calls"))},
-    "sweep a --batch-size 1,8 --rounds 3": A | {"options": SIZES, "effort": Effort(3, 3, plan=SWEEP)},
-    "sweep a --width 0.5,2": A | {"options": [Options(width=0.5), Options().at(Size(width=2.0))]},
-    "fastest a": A | {"effort": EFFORT},
-    "fastest a --for predict-one --within 10%": A | {"effort": EFFORT},
-    "fastest a --try backend,dtype": A | {"effort": EFFORT},
-    "soak a --for predict --minutes 2": A | {"effort": SOAKED, "control": True},
-    "explain a": A,
-    "versus base head next --scenario a --rounds 3 --threshold 10%": A | {"effort": exactly(3), "control": True},
+    "a.py --backend jax --device cpu": A | {"backends": ["jax"], "devices": ["cpu"]},
+    "a.py --jit default,on,off": A | {"options": [Options(), Options(jit=True), Options(jit=False)]},
+    "a.py --malloc default,keep --native": A | {"options": BESIDE},
+    "a.py --batch-size 64 --rounds 3": A | {"model_config": ModelConfig(batch=64), "effort": exactly(3)},
+    "a.py --rounds 3 --control": A | {"effort": exactly(3), "control": True},
+    "a.py --protocol calls --rounds 3": A | {"effort": exactly(3, TrialPlan().of_kind("calls"))},
+    "sweep a.py --batch-size 1,8 --rounds 3": A | {"options": SIZES, "effort": Effort(3, 3, plan=SWEEP)},
+    "sweep a.py --width 0.5,2": A | {"options": [Options(width=0.5), Options().at(Size(width=2.0))]},
+    "fastest a.py": A | {"effort": EFFORT},
+    "fastest a.py --for predict-one --within 10%": A | {"effort": EFFORT},
+    "fastest a.py --try backend,dtype": A | {"effort": EFFORT},
+    "soak a.py --for predict --minutes 2": A | {"effort": SOAKED, "control": True},
+    "explain a.py": A,
+    "versus base head --scenario a.py --rounds 3 --threshold 10%": A | {"effort": exactly(3), "control": True},
 }
 OWN: dict[str, object] = {
-    "fastest a": fastest.RaceConfig(),
-    "fastest a --for predict-one --within 10%": fastest.RaceConfig("predict-one", 0.1),
-    "fastest a --try backend,dtype": fastest.RaceConfig(tries=["backend", "dtype"]),
-    "soak a --for predict --minutes 2": soak.SoakConfig("predict", 2.0),
-    "versus base head next --scenario a --rounds 3 --threshold 10%": versus.VersusConfig("base", ["head", "next"], 0.1),
+    "fastest a.py": fastest.RaceConfig(),
+    "fastest a.py --for predict-one --within 10%": fastest.RaceConfig("predict-one", 0.1),
+    "fastest a.py --try backend,dtype": fastest.RaceConfig(tries=["backend", "dtype"]),
+    "soak a.py --for predict --minutes 2": soak.SoakConfig("predict", 2.0),
+    "versus base head --scenario a.py --rounds 3 --threshold 10%": versus.VersusConfig("base", ["head"], 0.1),
 }
 
 

@@ -21,6 +21,18 @@ Current thread 0x00007f02 (most recent call first):
 
 Extension modules: numpy._core._multiarray_umath, h5py._errors (total: 50)
 """
+# The main thread waits for one that a feed has started.
+STOPPED_DUMP = """something before
+
+Stopped at its time limit
+
+Thread 0x00007f01 (most recent call first):
+  File "/home/me/feed.py", line 6 in __getitem__
+
+Current thread 0x00007f02 (most recent call first):
+  File "/usr/lib/python3.11/queue.py", line 171 in get
+  File "/here/kerasbench/runners/keras.py", line 146 in fit
+"""
 TRACEBACK = 'Traceback (most recent call last):\n  File "mine.py", line 1, in <module>\nRuntimeError: no\n'
 
 
@@ -34,6 +46,8 @@ TRACEBACK = 'Traceback (most recent call last):\n  File "mine.py", line 1, in <m
         (f"before\n{TRACEBACK}", "RuntimeError: no"),
         (DUMP, "Fatal Python error: Segmentation fault, in my scenario.py, line 7"),
         ("Fatal Python error:", "Fatal Python error: "),
+        (STOPPED_DUMP, "Stopped at its time limit, in feed.py, line 6"),
+        ("Stopped at its time limit\n\n", "Stopped at its time limit"),
         ("x" * 100_000 + "end", "…" + "x" * (LAST_CHARACTERS - 4) + "end"),
     ],
 )

@@ -51,9 +51,9 @@ SETTINGS = "for the fastest settings kerasbench fastest dense; for what makes a 
 
 def test_a_page_ends_with_what_to_type_next() -> None:
     quick = next_of(scenarios=["dense"], effort=QUICK)
-    assert quick == f"Next: for numbers to rely on kerasbench --scenario dense; {SETTINGS}"
+    assert quick == f"Next: for numbers to rely on kerasbench dense; {SETTINGS}"
     usual = next_of(scenarios=["dense"])
-    assert usual == f"Next: for narrower intervals kerasbench --scenario dense --rigorous; {SETTINGS}"
+    assert usual == f"Next: for narrower intervals kerasbench dense --rigorous; {SETTINGS}"
     twelve = next_of(scenarios=["dense"], effort=exactly(12), control=True)
     assert twelve == f"Next: {SETTINGS}"
     raced = next_of(fastest.MODE.configured(RunConfig(scenarios=["my model.keras"]), fastest.RaceConfig()))

@@ -13,5 +13,5 @@ def test_the_command_that_keeps_memory_is_that_of_the_script() -> None:
     config = dataclasses.replace(run.config, scenarios=["/mine/pages.py"], model_config=script)
     findings = Findings.of(dataclasses.replace(run, config=config))
     lines = [plain(line) for line in warnings.cautions(findings)[0]]
-    command = "kerasbench --scenario /mine/pages.py --backend torch --malloc default,keep -- --width 64"
+    command = "kerasbench /mine/pages.py --backend torch --malloc default,keep -- --width 64"
     assert any(f"Try it: `{command}`." in line or f"Try it: {command}." in line for line in lines)

@@ -57,6 +57,30 @@ def test_a_cause_names_the_line_of_the_scenario_file() -> None:
     assert failure_of(wrong.value, "describe", "/folder/mine.py").cause.startswith("mine.py, line 2: SyntaxError")
 
 
+IN_GRAPH = """Graph execution error:
+
+Detected at node PyFunc defined at (most recent call last):
+<stack traces unavailable>
+{said}
+Traceback (most recent call last):
+
+  File "/venv/tensorflow/python/ops/script_ops.py", line 269, in __call__
+    ret = func(*args)
+
+  File "/folder/mine.py", line 5, in __getitem__
+    raise OSError("no such picture: 60.png")
+"""
+
+
+def test_what_python_raises_in_a_graph_of_tensorflow_s_is_the_cause() -> None:
+    in_graph = type("UnknownError", (Exception,), {})
+    failure = failure_of(in_graph(IN_GRAPH.format(said="OSError: no such picture: 60.png")), "train", "/folder/mine.py")
+    assert (failure.cause, failure.remedy) == ("mine.py, line 5: OSError: no such picture: 60.png", "correct this line")
+    said = f"ScenarioError: {ScenarioError('it ended', 'let it begin again')}"
+    failure = failure_of(in_graph(IN_GRAPH.format(said=said)), "train")
+    assert (failure.code, failure.cause, failure.remedy) == (Code.INVALID, "it ended", "let it begin again")
+
+
 def test_a_file_that_imports_another_backend_is_not_supported_here() -> None:
     error = ModuleNotFoundError("No module named 'jax'", name="jax.numpy")
     failure = failure_of(error, "scenario", "mine.py")

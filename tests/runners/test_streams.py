@@ -1,5 +1,6 @@
 """What a script gives to ``fit``, looked at without a framework."""
 
+import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from kerasbench.runners.batches import AUTOTUNE_BATCHES
 from kerasbench.runners.inputs import UNKNOWN_STEPS
 from kerasbench.runners.streams import digest, feed_of, is_stream, resized, stream_of
 from kerasbench.scenario import ScenarioError
+from tests import made
 
 DEFAULTS: dict[str, Any] = {
     "x": None,
@@ -72,6 +74,10 @@ def generated() -> Iterator[Any]:
         yield np.ones((8, 3), "float32"), np.ones((8, 1), "float32")
 
 
+def given(batches: int) -> Iterator[Any]:
+    yield from itertools.islice(generated(), batches)
+
+
 def iter_of_none() -> Iterator[Any]:
     yield from ()
 
@@ -125,7 +131,7 @@ def test_a_stream_is_fed_as_it_is_and_its_first_batches_are_looked_at() -> None:
 
 def test_batches_of_several_shapes_are_looked_at_as_far_as_they_are_alike() -> None:
     batches = [(np.zeros((4, 5)),), (np.zeros((4, 5)),), (np.zeros((4, 7)),)]
-    feed = feed_of({**DEFAULTS, "x": (batch for batch in batches)}, "w")
+    feed = feed_of({**DEFAULTS, "x": (batch for batch in itertools.cycle(batches))}, "w")
     assert feed.train.x.shape == (8, 5)
 
 
@@ -148,3 +154,10 @@ def test_only_arrays_have_another_batch() -> None:
 def test_a_stream_without_a_batch_is_refused() -> None:
     with pytest.raises(ScenarioError, match="a generator gave fit\\(\\) no batch"):
         feed_of({**DEFAULTS, "x": iter_of_none()}, "w")
+
+
+@pytest.mark.parametrize("batches", [9, 30])
+def test_a_generator_that_ends_says_so_in_place_of_an_epoch_without_steps(batches: int) -> None:
+    stream = made.known(feed_of({**DEFAULTS, "x": given(batches)}, "w").stream)
+    with pytest.raises(ScenarioError, match=f"ended after {batches} batches.*while True"):
+        list(stream["x"])

@@ -21,11 +21,10 @@ from kerasbench.results.run import OperationCount, RunConfig
 from kerasbench.runs.planner import Planner
 from kerasbench.variants.feed import TF_DATA
 from kerasbench.variants.variant import Refusal
-from kerasbench.variants.workers import WITH_WORKERS
+from kerasbench.variants.workers import MOST, WITH_WORKERS
 
 MEASURES = "`kerasbench run --scenario {}` measures its epochs"
 AT_ONCE = 2  # children that build a model
-WORKERS = 4  # at most: each is a process with a copy of what it imports
 LARGER_BATCH = 4  # times the workload's: far enough to tell overhead from work, near enough to learn alike
 
 
@@ -55,7 +54,7 @@ class ExplainPlanner(Planner[ExplainConfig]):
                 if given.get("feed") in WITH_WORKERS:
                     options.append(given.but(feed=TF_DATA, workers=None))
                     if "workers" not in given and processors > 1:
-                        options.append(given.but(workers=min(processors, WORKERS)))
+                        options.append(given.but(workers=min(processors, MOST)))
         return list(dict.fromkeys(options))
 
     def plan(self, options: Options) -> TrialPlan:

@@ -43,6 +43,7 @@ from kerasbench.report.words import (
 )
 from kerasbench.results.run import RunConfig
 from kerasbench.variants.causes.cause import Cause
+from kerasbench.variants.variant import ScriptFacts
 
 GIGA = 1e9
 TRIED = (
@@ -166,7 +167,7 @@ def _causes(breakdown: StepBreakdown, called: dict[Column, str]) -> Iterator[Wor
 
 
 def to_write(cause: Cause) -> str:
-    written = cause.written(True, "", "")
+    written = cause.written(True, ScriptFacts())
     return written[1] if written else ""
 
 

@@ -74,6 +74,8 @@ class FastestPlanner(Planner[RaceConfig]):
         if self.refusal(case.selected):
             return [DEFAULT]
         racing = dict.fromkeys([*candidates(self.settings, facts(case, processors)), *self.config.options])
+        if case.selected.workload.on_disk and any("feed" in options for options in racing):
+            racing = {options: None for options in racing if "feed" in options}  # arrays would not read what is there
         return [
             options
             for options in racing

@@ -19,7 +19,7 @@ from kerasbench.report.warnings import Marks
 from kerasbench.report.words import as_given, listed, names, three_digits, times, took, whole_steps
 from kerasbench.results.run import MAX_ROUNDS, RunConfig
 from kerasbench.text import MIB, NOTHING, blanked, count
-from kerasbench.variants.variant import COMPILE
+from kerasbench.variants.variant import COMPILE, ScriptFacts
 
 VERBS = {"train": "trains", "predict": "predicts a batch", "predict-one": "predicts one sample"}
 MORE = 1.5  # times the memory or the first step of the baseline: from there on it is said
@@ -122,7 +122,7 @@ def before_use(race: Race) -> Iterator[Words]:
         return
     if race.equals:
         yield f"Within {margin} of it: {listed([called[column] for column in race.equals])}."
-    yield from (variant.changes for variant, _ in variants.chosen(race.leader.options) if variant.changes)
+    yield from filter(None, (variant.caution(value) for variant, value in variants.chosen(race.leader.options)))
     if ":" in race.leader.device:
         yield f"{race.leader.device} counts from 0 among the GPUs that were visible here."
     if race.baseline is None or race.baseline == race.leader:
@@ -158,8 +158,9 @@ def to_write(column: Column, race: Race) -> list[str]:
         lines.append(f"export CUDA_DEVICE_ORDER=PCI_BUS_ID CUDA_VISIBLE_DEVICES={index}")
     case = race.row.cases.get(column)
     used = {m.resolved.processors for _, m in (case.trials if case else ())} - {""}
-    chosen, processors = variants.chosen(column.options), min(used, default="")
-    more = sorted(filter(None, (variant.written(value, column.backend, processors) for variant, value in chosen)))
+    script = ScriptFacts(column.backend, column.options, min(used, default=""), race.row.workload.on_disk)
+    chosen = variants.chosen(column.options)
+    more = sorted(filter(None, (variant.written(value, script) for variant, value in chosen)))
     compiled = ", ".join(text for place, text in more if place == COMPILE)
     lines += [text for place, text in more if place < COMPILE]
     lines += [f"model.compile(..., {compiled})"] if compiled else []

@@ -12,7 +12,7 @@ from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.rows import Row
 from kerasbench.modes.run import RunSettings
 from kerasbench.protocol.columns import Column
-from kerasbench.report import answer, command, contrasts, data, details, feeds, generation, memory
+from kerasbench.report import answer, contrasts, data, details, feeds, generation, memory
 from kerasbench.report.document import Document, Winner
 from kerasbench.report.sections import Section
 from kerasbench.report.teller import Brief, Builder, ModeReport, Told
@@ -47,7 +47,7 @@ class RunReport(ModeReport):
         return plain | UNFOLDED | FOLDED | {"failures": details.failures}
 
     def words(self, config: RunConfig) -> list[str]:
-        return command.scenarios_of(config)
+        return [*config.scenarios]
 
     def title(self, findings: Findings) -> str:
         return "" if findings.sized.rows and not findings.plain.rows else answer.title(findings)

@@ -179,7 +179,8 @@ class VersusReport(ModeReport):
 
     def words(self, config: RunConfig) -> list[str]:
         settings = MODE.settings_of(config)
-        return [MODE.name, settings.base, *settings.heads, *command.scenarios_of(config)]
+        scenarios = ["--scenario", ",".join(config.scenarios)] if config.scenarios else []
+        return [MODE.name, settings.base, *settings.heads, *scenarios]
 
     def rounds(self, config: RunConfig) -> Iterator[str]:
         yield from command.rounds_of(dataclasses.replace(config, control=False))  # it always has one

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.variants.causes.cause import Cause
 from kerasbench.variants.feed import CACHED, TENSORFLOW, Feed
-from kerasbench.variants.variant import CaseFacts, Written
+from kerasbench.variants.variant import CaseFacts, ScriptFacts, Written
 
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed as Rows
@@ -28,8 +28,8 @@ class ArrayFeed(Cause):
     def concerns(self, model: Any) -> bool:
         return bool(model.count_params() < SMALL)
 
-    def written(self, value: bool, backend: str, processors: str) -> Written:
-        return FEED.written(CACHED, backend, processors)
+    def written(self, value: bool, script: ScriptFacts) -> Written:
+        return FEED.written(CACHED, script)
 
     def feeder(self, value: bool) -> str:
         return CACHED

@@ -7,7 +7,7 @@ from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.variants.causes.cause import Cause, ancestors
 from kerasbench.variants.causes.pooling_copy import POOLS
 from kerasbench.variants.layout import Layout
-from kerasbench.variants.variant import CaseFacts, Written
+from kerasbench.variants.variant import CaseFacts, ScriptFacts, Written
 
 if TYPE_CHECKING:
     from kerasbench.runners.feed import Feed
@@ -31,8 +31,8 @@ class LastChannels(Cause):
         layers = [layer for layer in model._flatten_layers() if SPATIAL & ancestors(layer)]
         return any(layer.data_format == LAST for layer in layers)
 
-    def written(self, value: bool, backend: str, processors: str) -> Written:
-        return LAYOUT.written(FIRST, backend, processors)
+    def written(self, value: bool, script: ScriptFacts) -> Written:
+        return LAYOUT.written(FIRST, script)
 
     def remade(self, value: bool, model: Any, feed: "Feed") -> "tuple[Any, Feed]":
         return LAYOUT.remade(FIRST, model, feed)

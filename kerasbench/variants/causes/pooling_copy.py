@@ -7,7 +7,7 @@ from typing import Any
 
 from kerasbench.private import MAX_POOL, POOLING_INPUTS
 from kerasbench.variants.causes.cause import Cause, ancestors
-from kerasbench.variants.variant import SCRIPT, Refusal, Written
+from kerasbench.variants.variant import SCRIPT, Refusal, ScriptFacts, Written
 
 POOLS = {"BasePooling", "BaseAdaptivePooling"}
 MENDED = "channels_last_memory_format"  # what its pooling functions ask for where the copy is gone
@@ -29,7 +29,7 @@ class PoolingCopy(Cause):
         pools = [layer for layer in model._flatten_layers() if POOLS & ancestors(layer)]
         return any(pool.data_format == "channels_last" for pool in pools)
 
-    def written(self, value: bool, backend: str, processors: str) -> Written:
+    def written(self, value: bool, script: ScriptFacts) -> Written:
         copies = POOLING_INPUTS.places[-1].replace(":", ".")  # in the versions that do it
         return SCRIPT, f"import torch; {copies} = lambda x: torch.movedim(x, -1, 1)"
 

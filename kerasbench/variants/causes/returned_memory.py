@@ -4,7 +4,7 @@ from kerasbench.backends import Backend
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.variants.causes.cause import Cause
 from kerasbench.variants.malloc import KEEP, Malloc
-from kerasbench.variants.variant import CaseFacts, Written
+from kerasbench.variants.variant import CaseFacts, ScriptFacts, Written
 
 MALLOC = Malloc()
 
@@ -22,8 +22,8 @@ class ReturnedMemory(Cause):
     def concerns(self, model: object) -> bool:
         return True
 
-    def written(self, value: bool, backend: str, processors: str) -> Written:
-        return MALLOC.written(KEEP, backend, processors)
+    def written(self, value: bool, script: ScriptFacts) -> Written:
+        return MALLOC.written(KEEP, script)
 
     def variables(self, value: bool, backend: Backend, folder: str) -> dict[str, str]:
         return MALLOC.variables(KEEP, backend, folder)

@@ -5,7 +5,7 @@ from typing import Any
 from kerasbench.protocol.measurement import Resolved, Usage
 from kerasbench.variants.causes.cause import Cause
 from kerasbench.variants.unrolled_steps import UNROLLED, UnrolledSteps
-from kerasbench.variants.variant import Refusal, Written
+from kerasbench.variants.variant import Refusal, ScriptFacts, Written
 
 STEPS = UnrolledSteps()
 
@@ -20,8 +20,8 @@ class RolledSteps(Cause):
         is_whole = model.steps_per_execution % UNROLLED == 0  # else the last copies would be steps too many
         return is_whole and getattr(model, "unrolled_steps_per_execution", None) == 1
 
-    def written(self, value: bool, backend: str, processors: str) -> Written:
-        return STEPS.written(UNROLLED, backend, processors)
+    def written(self, value: bool, script: ScriptFacts) -> Written:
+        return STEPS.written(UNROLLED, script)
 
     def take_away(self, model: Any) -> Refusal:
         return STEPS.on_model(UNROLLED, model, self.backends[0])

@@ -18,9 +18,11 @@ from kerasbench.protocol.messages import Code, ProbeReport
 from kerasbench.protocol.stages import BATCH, EPOCH, PREDICTIONS, TRAIN
 from kerasbench.results.run import Effort, Run, RunConfig
 from kerasbench.results.store import Store
+from kerasbench.runners.feeders import FEEDERS
 from kerasbench.runs.rows import Decision, RowProgress
 from kerasbench.runs.schedule import NextBlock
 from kerasbench.variants import malloc
+from kerasbench.variants.feed import CACHED
 from tests import made
 from tests.scripted import CASES, THREE, Events, FakeWorker, run
 
@@ -34,7 +36,7 @@ def test_a_race_tries_what_changes_no_result_unless_settings_are_named(monkeypat
     monkeypatch.setenv("KERAS_BACKEND", "jax")
     asked = config_of(FastestSettings(["dense"], budget="10m"))
     tries = ["backend", "device", "jit", "layout", "malloc", "steps-per-execution"]
-    tries += ["threads", "unrolled-steps", "feed"]
+    tries += ["threads", "unrolled-steps", "feed", "workers"]
     assert (fastest.MODE.settings_of(asked), asked.backends) == (RaceConfig(tries=tries, baseline="jax"), [])
     assert asked.effort == dataclasses.replace(EFFORT, budget_s=600, plan=EFFORT.plan.leaving_out(*PREDICTIONS))
     named = config_of(FastestSettings(["dense"], tries=["jit"], margin="10%", purpose="predict", rounds=6))
@@ -162,6 +164,17 @@ def test_a_race_has_every_setting_with_every_other_but_for_threads_and_batches(
     planned = make(asked, Selected(made.entry(), made.workload(steps=steps)), devices=devices)
     tried = [f"{case.device.label} {case.options.label}".strip() for case in planned.cases if case.backend == backend]
     assert (tried, planned.absent) == (raced, [])
+
+
+def test_of_samples_on_disk_every_feed_is_tried_alone_and_with_workers_and_nothing_else_is() -> None:
+    workload = dataclasses.replace(made.workload(steps=1000), on_disk=True)
+    asked = RaceConfig(tries=["steps-per-execution", "threads", "feed", "workers"])
+    planned = make(asked, Selected(made.entry(), workload), devices=["cpu"])
+    tried = [case.options.label for case in planned.cases if case.backend == "jax"]
+    with_workers = [f"feed={name} workers=2" for name in ("dataloader", "pydataset", "grain")]
+    assert sorted(tried) == sorted([*(f"feed={name}" for name in FEEDERS if name != CACHED), *with_workers])
+    predicting = make(dataclasses.replace(asked, purpose="predict"), Selected(made.entry(), workload), devices=["cpu"])
+    assert {case.options.label for case in predicting.cases if case.backend == "jax"} == {"", "threads=1"}
 
 
 def test_kept_memory_is_tried_on_a_cpu_with_glibc_where_steps_give_memory_back(monkeypatch: pytest.MonkeyPatch) -> None:
