@@ -14,9 +14,10 @@ from kerasbench.variants.feed import Feed
 from kerasbench.variants.workers import Workers, without_feed
 
 ARRAYS = "arrays"
+LEAST = 1  # ms, or MiB, of an import: less is none
 WAITS = 10  # percent of a step: what waits for less does not wait
 NOTE = (
-    "In each cell: what a batch takes from the feed alone, without a model; the share of a step that waits for its "
+    "In each cell: what a batch takes from the feed to Keras, without a model; the share of a step that waits for its "
     "batch, which is what it takes beyond one whose batch lies ready on the device; then the time and the memory of "
     "importing the feed's package, where they were measured and there are any. Arrays lie in memory, files in the "
     "system's cache."
@@ -53,7 +54,7 @@ def _cell(row: Row, column: Column) -> Cell:
     waiting = case.estimate("feed_waiting")
     needs = {unit: case.estimate(f"feed_import_{unit.lower()}") for unit in ("ms", "MiB")}
     parts = [with_range(alone, "ms"), *([percent(waiting.value / 100)] if waiting else [])]
-    parts += [f"{three_digits(need.value)} {unit}" for unit, need in needs.items() if need and need.value]
+    parts += [f"{three_digits(need.value)} {unit}" for unit, need in needs.items() if need and need.value >= LEAST]
     return Cell(", ".join(parts), alone.value)
 
 
