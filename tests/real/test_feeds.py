@@ -40,7 +40,7 @@ def main(name, workers, lines):
 
 if __name__ == "__main__":
     for name, workers in CASES:
-        main(name, workers, "\n".join(to_paste(name, workers)))
+        main(name, workers, "\\n".join(to_paste(name, workers)))
 """
 
 STORED = """

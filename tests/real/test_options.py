@@ -32,7 +32,11 @@ def all_processors() -> Iterator[None]:
 @pytest.mark.usefixtures("all_processors")
 @pytest.mark.parametrize(
     ("backend", "dtype", "jit", "threads"),
-    [("tensorflow", "float64", True, None), ("torch", "mixed_bfloat16", False, 1), ("jax", "mixed_bfloat16", False, 1)],
+    [
+        ("tensorflow", "float64", True, None),
+        ("torch", "mixed_bfloat16", False, 1),
+        pytest.param("jax", "mixed_bfloat16", False, 1, marks=pytest.mark.weekly),
+    ],
 )
 def test_a_step_computes_in_the_dtype_by_the_threads_and_with_the_memory_and_compiler_that_were_asked_for(
     faults: Path, backend: str, dtype: str, jit: bool, threads: int | None

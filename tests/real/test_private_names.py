@@ -54,7 +54,7 @@ def require_all(found: dict[str, Any], backend: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name == "tensorflow")) for name in backends.built_in()]
+    "backend", [pytest.param(name, marks=[pytest.mark.weekly] * (name != "torch")) for name in backends.built_in()]
 )
 def test_the_installed_keras_has_each_name_and_each_does_what_it_is_used_for(backend: str) -> None:
     require_all(look_up(sys.executable, backend), backend)
