@@ -29,6 +29,7 @@ MPS = re.compile("mps (device|backend|framework)", re.IGNORECASE)
 MPS_REMEDY = "--device cpu; or PYTORCH_ENABLE_MPS_FALLBACK=1, with which the CPU does it and the result names it"
 # What Python raises inside of a graph of TensorFlow's, such as what feeds it, is text in an error of TensorFlow's.
 IN_GRAPH = re.compile(r"<stack traces unavailable>\n(\w+): (.*?)\nTraceback \(most recent call last\):\n", re.DOTALL)
+IN_WORKER = re.compile(r"Caught \w+ in DataLoader worker process .*\n(\w+): (.*?)\n*$", re.DOTALL)  # of torch's
 PACKAGE = Path(__file__).parents[1]
 NOT_THEIRS = "if the model runs on this backend without kerasbench, report it with the last lines below"
 DETAIL_CHARACTERS = 4000  # enough for the innermost frames of a framework's traceback
@@ -70,9 +71,9 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
 
 
 def _raised(error: Exception) -> tuple[str, str]:
-    """Return the class and the text of an exception, or of what was raised in a graph, in one line."""
-    if in_graph := IN_GRAPH.search(str(error)):
-        return in_graph[1], " ".join(in_graph[2].split())
+    """Return the class and the text of an exception, or of what was raised in a graph or a worker, in one line."""
+    if elsewhere := IN_GRAPH.search(str(error)) or IN_WORKER.match(str(error)):
+        return elsewhere[1], " ".join(elsewhere[2].split())
     return type(error).__name__, one_line(error, limit=10_000)
 
 
@@ -113,7 +114,7 @@ def other_framework(whose: str, backend: str, phase: str = "", detail: str = "",
 def where(error: Exception, file: str) -> str:
     """Return ``mine.py, line 12: `` for the innermost frame in that file, nothing where there is none."""
     lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == file]
-    if file and IN_GRAPH.search(str(error)):
+    if file and (IN_GRAPH.search(str(error)) or IN_WORKER.match(str(error))):
         lines += [int(line) for line in re.findall(rf'File "{re.escape(file)}", line (\d+)', str(error))]
     if isinstance(error, SyntaxError) and error.filename == file:
         lines.append(error.lineno)

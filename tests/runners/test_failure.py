@@ -81,6 +81,25 @@ def test_what_python_raises_in_a_graph_of_tensorflow_s_is_the_cause() -> None:
     assert (failure.code, failure.cause, failure.remedy) == (Code.INVALID, "it ended", "let it begin again")
 
 
+IN_WORKER = """Caught OSError in DataLoader worker process 1.
+Original Traceback (most recent call last):
+  File "/venv/torch/utils/data/_utils/worker.py", line 374, in _worker_loop
+    data = fetcher.fetch(index)
+  File "/folder/mine.py", line 7, in __getitem__
+    raise OSError("no such picture: 60.png")
+OSError: no such picture: 60.png
+"""
+
+
+def test_what_a_worker_of_torch_s_raises_is_the_cause() -> None:
+    failure = failure_of(OSError(IN_WORKER), "train", "/folder/mine.py")
+    assert (failure.cause, failure.remedy) == ("mine.py, line 7: OSError: no such picture: 60.png", "correct this line")
+    full = RuntimeError(
+        IN_WORKER.replace("OSError: no such picture: 60.png", "RuntimeError: unable to allocate shared memory")
+    )
+    assert failure_of(full, "train").code is Code.OOM
+
+
 def test_a_file_that_imports_another_backend_is_not_supported_here() -> None:
     error = ModuleNotFoundError("No module named 'jax'", name="jax.numpy")
     failure = failure_of(error, "scenario", "mine.py")
