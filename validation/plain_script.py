@@ -118,6 +118,8 @@ def main(rounds: int, words: list[str]) -> None:
             low, high = interval(ratios)
             of_both = f"{statistics.median(hand[name]):.3f} ms by hand, {statistics.median(read[name]):.3f} ms read"
             print(f"{words[0]} {name}: {of_both}, {statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}]", flush=True)
+        else:
+            print(f"{words[0]} {name}: {len(hand[name])} times by hand, {len(read[name])} readings: not compared")
 
 
 if __name__ == "__main__":

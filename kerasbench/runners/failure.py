@@ -44,7 +44,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
         return dataclasses.replace(error.failure, phase=error.failure.phase or phase)
     if isinstance(error, ScenarioError):
         return Failure(Code.INVALID, error.cause, error.remedy, phase)
-    name, text = _raised(error)
+    name, text = _exception_of(error)
     if name == ScenarioError.__name__:  # in a graph
         cause, _, remedy = text.rpartition(": ")
         return Failure(Code.INVALID, cause, remedy, phase)
@@ -70,7 +70,7 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     return Failure(code, cause, remedy, phase, detail)
 
 
-def _raised(error: Exception) -> tuple[str, str]:
+def _exception_of(error: Exception) -> tuple[str, str]:
     """Return the class and the text of an exception, or of what was raised in a graph or a worker, in one line."""
     if elsewhere := IN_GRAPH.search(str(error)) or IN_WORKER.match(str(error)):
         return elsewhere[1], " ".join(elsewhere[2].split())

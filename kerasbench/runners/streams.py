@@ -88,14 +88,14 @@ def epoch_of(source: Any) -> Iterator[Any]:
     return iter(source)
 
 
-def _watched(generator: Iterator[Any]) -> Iterator[Any]:
+def _refuse_end(generator: Iterator[Any]) -> Iterator[Any]:
     """Yield its batches; raise ScenarioError at its end, which a ``fit`` would meet with the batches that it has."""
-    given = 0
+    number = 0
     for batch in generator:
-        given += 1
+        number += 1
         yield batch
-    if given:
-        cause = f"the generator that feeds fit() ended after {given} batches, before enough was measured"
+    if number:
+        cause = f"the generator that feeds fit() ended after {number} batches, before enough was measured"
         raise ScenarioError(cause, "let it begin again at its end (while True), or give fit() a PyDataset")
 
 
@@ -201,7 +201,7 @@ def _validation(arguments: Mapping[str, Any], rows: Rows) -> Rows:
 def _streamed(arguments: Mapping[str, Any], name: str) -> Feed:
     source = arguments["x"]
     if isinstance(source, types.GeneratorType):
-        source = _watched(source)
+        source = _refuse_end(source)
     stream = stream_of(source, arguments["steps_per_epoch"])
     batches = first_batches(stream)
     alike = _together(batches)

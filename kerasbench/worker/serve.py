@@ -51,9 +51,9 @@ def _respond(request: Request, pipe: Pipe, answer: Callable[[], Message]) -> NoR
     try:
         message = answer()
     except Exception as error:
-        _forget_children()
+        forget_children()
         message = Message(failure=_failure_of(error, request, pipe.current_phase))
-    _forget_children()
+    forget_children()
     pipe.send(message)
     # os._exit: tearing a framework down takes up to half a second and can crash; everything is reported already.
     sys.stdout.flush()
@@ -67,7 +67,7 @@ def _respond(request: Request, pipe: Pipe, answer: Callable[[], Message]) -> NoR
     os._exit(0)
 
 
-def _forget_children() -> None:
+def forget_children() -> None:
     """Have the end of a child raise nothing: torch's DataLoader raises wherever this process is then, once for each."""
     for _ in range(2):  # one that has just ended may raise in here
         with suppress(Exception):

@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import resource
+import signal
 import sys
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,8 @@ from kerasbench.protocol.messages import FIND, Code, Message, TrialFailure
 from kerasbench.scenario import ScenarioError
 from kerasbench.worker.__main__ import refuse_old_python
 from kerasbench.worker.describe import DeferredModule, count, fetch
-from kerasbench.worker.serve import inventory, probe
+from kerasbench.worker.serve import forget_children, inventory, probe
+from tests import stand_in
 
 
 def test_an_old_python_says_so_in_the_words_of_the_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -38,6 +40,17 @@ def test_an_old_python_says_so_in_the_words_of_the_pipe(monkeypatch: pytest.Monk
     assert failure.cause == f"{sys.executable} is Python 3.9"
     assert "3.11 or newer" in failure.remedy
     assert json.loads(line).keys() == {"failure"}
+
+
+def test_the_end_of_a_child_raises_nothing_while_an_answer_is_sent() -> None:
+    def handle(number: int, frame: object) -> None:  # as torch's DataLoader does where it loses a worker
+        raise RuntimeError("DataLoader worker is killed by signal: Killed.")
+
+    with stand_in.handling(signal.SIGCHLD, handle):
+        with pytest.raises(RuntimeError):
+            signal.raise_signal(signal.SIGCHLD)
+        forget_children()
+        signal.raise_signal(signal.SIGCHLD)
 
 
 @pytest.mark.parametrize(
