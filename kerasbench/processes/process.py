@@ -243,7 +243,8 @@ class Child(AbstractContextManager["Child"]):
         if stderr not in self.open or group.has_ended(self.number):
             return
         self._kept[stderr] += f"\n{STOPPED}\n\n".encode()
-        os.kill(self.number, WRITE_STACKS)
+        with suppress(ProcessLookupError):  # it has ended meanwhile
+            os.kill(self.number, WRITE_STACKS)
         until_s = time.monotonic() + STACKS_S
         while stderr in self.open and select.select([stderr], [], [], max(0.0, until_s - time.monotonic()))[0]:
             self.read(stderr)

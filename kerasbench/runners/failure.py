@@ -45,9 +45,9 @@ def failure_of(error: Exception, phase: str, scenario_file: str = "") -> Failure
     if isinstance(error, ScenarioError):
         return Failure(Code.INVALID, error.cause, error.remedy, phase)
     name, text = _exception_of(error)
-    if name == ScenarioError.__name__:  # in a graph
-        cause, _, remedy = text.rpartition(": ")
-        return Failure(Code.INVALID, cause, remedy, phase)
+    said, colon, way_on = text.rpartition(": ")
+    if name == ScenarioError.__name__ and colon:  # in a graph
+        return Failure(Code.INVALID, said, way_on, phase)
     description = f"{name}: {text}" if text else name
     description = description if len(description) <= 300 else description[:299] + "…"
     place = where(error, scenario_file)
