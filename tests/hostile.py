@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import msgspec
 from hypothesis import strategies as st
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
@@ -210,5 +210,5 @@ def _is_read(content: Any) -> bool:
 
 def draw(run: Run) -> str:
     """Make every page of a run but its plots."""
-    known = Findings.of(run)
-    return html.document([(run.machine.chip, known)]) + brief(known) + pages.as_csv([known.summary])
+    known = summarize(run)
+    return html.document([(run.machine.chip, known)]) + brief(known) + pages.as_csv([known])

@@ -9,8 +9,7 @@ from typing import Any
 from kerasbench import variants
 from kerasbench.analysis.contrasts import CaseInRow, Contrast
 from kerasbench.analysis.estimates import LogEstimate, Verdict, judge
-from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.modes import fastest, soak, versus
 from kerasbench.modes.fastest.plan import EFFORT
 from kerasbench.modes.versus import pairs
@@ -40,14 +39,14 @@ def swept(rounds: int = 3, /, **series: tuple[float, ...]) -> Run:
     return made.record(*trials, rounds=rounds)
 
 
-def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Findings:
+def of_backends(rounds: int = 3, workloads: int = 2, **step_ms: float) -> Summary:
     trials = [
         made.trial(index, f"model{number}", backend, found=made.measurement(step + index / 100, overhead_ms=0))
         for index in range(1, rounds + 1)
         for number in range(workloads)
         for backend, step in step_ms.items()
     ]
-    return Findings.of(made.record(*trials, rounds=rounds))
+    return summarize(made.record(*trials, rounds=rounds))
 
 
 def rivals(step_ms: float, options: Options, device: Device = made.CPU) -> list[Trial]:
@@ -127,7 +126,7 @@ def of_versions(*trials: Trial, threshold: float = 0.03) -> Run:
 
 
 def compared(*trials: Trial, threshold: float = 0.03) -> pairs.Versus:
-    (only,) = pairs.versions(Findings.of(of_versions(*trials, threshold=threshold)))
+    (only,) = pairs.versions(summarize(of_versions(*trials, threshold=threshold)))
     return only
 
 

@@ -17,7 +17,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.pages.data import of_run
 from kerasbench.plan import templates
 from kerasbench.protocol.messages import Message
@@ -37,7 +37,7 @@ def compared(folder: Path, rounds: int = 3, name: str = "dense") -> dict[str, An
         for options in (OLD, NEW, AGAIN)
     ]
     run = of_versions(*trials)
-    return of_run(Findings.of(run), [run], made.stored(folder, run).data).to_data()
+    return of_run(summarize(run), [run], made.stored(folder, run).data).to_data()
 
 
 class Job:

@@ -16,7 +16,7 @@ import pytest
 
 import kerasbench
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.table import NAMES
 from kerasbench.api import Explanation, Fastest, SoakResults, Versions, keywords
 from kerasbench.api.results import BisectResult, Machines, Results
@@ -341,7 +341,7 @@ def test_a_search_for_a_version_prints_its_answer_and_names_the_version() -> Non
 
 def test_ctrl_c_ends_a_search(monkeypatch: pytest.MonkeyPatch) -> None:
     run = dataclasses.replace(of_versions(), stopped_because=INTERRUPTED)  # before a trial was kept
-    files = SavedReport(Findings.of(run), Path("run.json"), Path("run.md"))
+    files = SavedReport(summarize(run), Path("run.json"), Path("run.md"))
     monkeypatch.setattr("kerasbench.api.measure", lambda *asked, **named: Versions([run], files))
     said: list[str] = []
     with pytest.raises(KeyboardInterrupt):

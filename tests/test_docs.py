@@ -17,7 +17,7 @@ import click
 import pytest
 
 import kerasbench
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.cli.main import app
 from kerasbench.cli.options import with_default_command
 from kerasbench.modes import versus
@@ -51,7 +51,7 @@ def test_a_page_of_the_manual_that_a_page_of_results_names_is_a_link_on_the_site
     shown = tool("links")["on_page_markdown"](written, page, {}, None)
     assert shown == "- More: [`kerasbench docs limitations`](../limitations.md)."
     assert page.meta == {"search": {"exclude": True}}
-    drawn = tool("machines")["_on_site"](html.document([("here", Findings.of(made.record(made.trial())))]))
+    drawn = tool("machines")["_on_site"](html.document([("here", summarize(made.record(made.trial())))]))
     assert {"../limitations/", "../reading-results/"} <= set(re.findall(r'href="([^"#]+)"', drawn))
 
 

@@ -19,8 +19,8 @@ import pytest
 
 from kerasbench import api
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import MEMORY_BY_PHASE, METRICS
+from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.table import MEASURED, NAMES, Observation, observations
 from kerasbench.api.results import Results
 from kerasbench.host.noise import WarningKind
@@ -194,7 +194,7 @@ def documents() -> list[Document]:
 
 @pytest.fixture(scope="module")
 def observed() -> list[Observation]:
-    return observations(Findings.of(run).summary for runs in catalogue.RUNS.values() for run in runs())
+    return observations(summarize(run) for runs in catalogue.RUNS.values() for run in runs())
 
 
 def test_there_is_a_file_of_each_and_no_other() -> None:

@@ -1,35 +1,82 @@
 """From trials to what a table says: cases in rows, who is fastest, and under which terms."""
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property, wraps
 from itertools import compress
+from typing import Any, TypeVar
 
 from kerasbench import variants
 from kerasbench.analysis.cases import Measured, summarize_case
-from kerasbench.analysis.rankings import Ranking, rank
+from kerasbench.analysis.contrasts import Contrast
+from kerasbench.analysis.rankings import Ranking, beside, rank, speed_ups
 from kerasbench.analysis.ratios import RunRatios
 from kerasbench.analysis.rows import Row, judge_cases
 from kerasbench.protocol.columns import CPU, CaseKey, Column, Size
 from kerasbench.protocol.descriptions import WorkloadDescription
 from kerasbench.protocol.messages import Code, Failure
-from kerasbench.results.run import Group, Run, Trial, completed_rounds
+from kerasbench.results.run import Group, Run, RunConfig, Trial, completed_rounds
+from kerasbench.settings import RUN
 from kerasbench.text import count
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
 class Summary:
+    """The cases of a run in rows; what follows from them is computed when it is first asked for."""
+
     record: Run
     columns: list[Column]  # of the tables: not the controls, which repeat one of them, nor what shows a cause
     rows: list[Row]
     rankings: list[Ranking]  # one for each row
     terms: dict[Column, list[str]]
+    cache: dict[object, Any] = field(init=False, default_factory=dict, repr=False, compare=False)  # see ``derived``
+
+    @property
+    def effect(self) -> float:
+        return self.record.minimal_effect
 
     @property
     def ranked(self) -> list[tuple[Row, Ranking]]:
         return list(zip(self.rows, self.rankings, strict=True))
 
-    def only(self, is_sized: bool) -> "Summary":
+    @cached_property
+    def plain(self) -> "Summary":
+        return self._only(is_sized=False)
+
+    @cached_property
+    def sized(self) -> "Summary":
+        return self._only(is_sized=True)
+
+    @cached_property
+    def mode(self) -> str:
+        """In which all of its rows were measured; ``run`` where they are of several."""
+        modes = {config.mode for config in self._configs}
+        return modes.pop() if len(modes) == 1 else RUN
+
+    @cached_property
+    def is_ranked(self) -> bool:
+        """Whether it says who is fastest on some of its rows, column against column."""
+        return any(config.ranks for config in self._configs)
+
+    @property
+    def _configs(self) -> list[RunConfig]:
+        return [row.origin.config for row in self.rows] or [self.record.config]
+
+    @cached_property
+    def speed_ups(self) -> list[Contrast]:
+        return speed_ups(self.plain.rows, self.effect)
+
+    @cached_property
+    def besides(self) -> dict[str, list[Contrast]]:
+        """By the name of a variant, the cases with it beside the same without."""
+        return {
+            variant.name: beside(variant, self.plain.rows, self.effect) for variant in variants.ALL if variant.beside
+        }
+
+    def _only(self, is_sized: bool) -> "Summary":
         chosen = [(row.size is not None) is is_sized for row in self.rows]
         rankings = list(compress(self.rankings, chosen))
         return replace(self, rows=list(compress(self.rows, chosen)), rankings=rankings)
@@ -55,6 +102,19 @@ class Summary:
             for row, column, failure in self.unmeasured
             if failure.code is not Code.SLOW and (failure.code is not Code.UNSUPPORTED or was_asked_for(row, column))
         ]
+
+
+def derived(compute: Callable[[Summary], T]) -> Callable[[Summary], T]:
+    """Have what is worked out of a summary computed when it is first asked for, and kept with it."""
+
+    @wraps(compute)
+    def derive(summary: Summary) -> T:
+        if compute not in summary.cache:
+            summary.cache[compute] = compute(summary)
+        result: T = summary.cache[compute]
+        return result
+
+    return derive
 
 
 def summarize(record: Run, measured: Mapping[CaseKey, Measured] | None = None) -> Summary:

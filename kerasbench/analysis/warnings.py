@@ -14,7 +14,7 @@ from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL, learned
 from kerasbench.analysis.names import names
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.rows import Row
-from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.summary import Summary, derived
 from kerasbench.facts.products import EMULATED, Products
 from kerasbench.host.noise import SCATTER_WARN, WarningKind
 from kerasbench.host.programs import MOST_PROGRAMS
@@ -64,6 +64,7 @@ def programs_in(rows: Iterable[Row]) -> list[str]:
     return [name for name, _ in counts.most_common(MOST_PROGRAMS)]
 
 
+@derived
 def concerns(summary: Summary) -> list[CaseWarning]:
     warnings: list[CaseWarning] = []
     for row, ranking in summary.ranked:

@@ -9,7 +9,7 @@ from typing import TypeVar, Unpack, get_args
 
 from kerasbench import modes
 from kerasbench.analysis import compare as comparisons
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary
 from kerasbench.api import keywords
 from kerasbench.api.keywords import Numbers, Words
 from kerasbench.api.results import BisectResult, Comparison, Machines, Results
@@ -104,7 +104,7 @@ class Explanation(Results):
     @property
     def breakdowns(self) -> list[StepBreakdown]:
         """Where the time of each case's epoch goes, and what would shorten it, as estimates; empty if all failed."""
-        return explained(self.findings)
+        return explained(self.summary)
 
 
 @_described
@@ -127,7 +127,7 @@ class Versions(Results):
     @property
     def versus(self) -> list[pairs.Versus]:
         """Every result of base and head with its ratio and verdict, for each pair of labels."""
-        return pairs.versions(self.findings)
+        return pairs.versions(self.summary)
 
     @property
     def regressions(self) -> list[str]:
@@ -177,12 +177,12 @@ def bisect(
     """
     from kerasbench.modes.versus import plan  # late: to read results needs nothing that measures
 
-    def compare(base: str, head: str) -> tuple[Findings, Path]:
+    def compare(base: str, head: str) -> tuple[Summary, Path]:
         measured = _measured(
             Versions, "versus", options, scenarios, backends=backends, devices=devices, base=base, head=[head]
         )
         assert isinstance(measured, Versions) and measured.files is not None
-        return measured.files.findings, measured.files.tables
+        return measured.files.summary, measured.files.tables
 
     ends = [str(version) for version in ([versions] if isinstance(versions, str | Path) else versions)]
     names = live.named(scenarios)
@@ -199,7 +199,7 @@ class Fastest(Results):
     @property
     def races(self) -> list[Race]:
         """How the candidates of each workload came out."""
-        return races(self.findings)
+        return races(self.summary)
 
 
 @_described
@@ -226,7 +226,7 @@ class SoakResults(Results):
     @property
     def soaks(self) -> list[Soak]:
         """How the memory and the time of each case went on."""
-        return soaks(self.findings)
+        return soaks(self.summary)
 
 
 @_described
@@ -326,7 +326,7 @@ def measure_on_machines(command: str, settings: Settings) -> Machines:
         saved = save_report(store.load(kept.data), kept)  # one at a time: those of a hundred do not fit into memory
         if saved.unsaved:
             failed[host] = "; ".join(filter(None, [failed.get(host), saved.unsaved]))
-        briefs.append(several.MachineSummary.of(host, saved.findings))
+        briefs.append(several.MachineSummary.of(host, saved.summary))
     unfinished = [remote for remote in remotes if remote.unfinished]
     interpreters = [f"{remote.host}:{word}" for remote in unfinished for word in remote.interpreters]
     files = {host: kept.data for host, kept in stores.items()}

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kerasbench.analysis import table
 from kerasbench.analysis.compare import Change, RunComparison
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
 from kerasbench.modes import registry
@@ -86,22 +85,17 @@ class Results(TabularResult):
         kinds = {kind.mode: kind for kind in Results.__subclasses__()}
         return kinds.get(record.config.mode, Results)([record], files, python)
 
-    @property
-    def summary(self) -> Summary:
-        """Every estimate and verdict."""
-        return self.findings.summary
-
     @cached_property
-    def findings(self) -> Findings:
-        """The statements about them, each once, for every table."""
-        return self.files.findings if self.files else Findings(summarize(merge(self.records)))
+    def summary(self) -> Summary:
+        """Every estimate and verdict, each computed once, for every table."""
+        return self.files.summary if self.files else summarize(merge(self.records))
 
     @property
     def page(self) -> Page:
-        return page.whole(self.findings)
+        return page.whole(self.summary)
 
     def __repr__(self) -> str:
-        return html.text(registry.sentences(self.findings))
+        return html.text(registry.sentences(self.summary))
 
     def plot(self) -> svg.Picture:
         """Draw the chart of their page: a notebook shows it, ``save`` saves it as SVG; UsageError if there is none."""
@@ -111,7 +105,7 @@ class Results(TabularResult):
         return svg.Picture(svg.file(chart))
 
     def to_data(self) -> PlainRow:
-        return data.of_run(self.findings, self.records, self.files.kept if self.files else None).to_data()
+        return data.of_run(self.summary, self.records, self.files.kept if self.files else None).to_data()
 
     def _rows(self) -> Iterable[Iterable[object]]:
         return map(dataclasses.astuple, table.observations([self.summary]))

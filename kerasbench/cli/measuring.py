@@ -76,7 +76,7 @@ def gated(runs: "Iterable[Results]", fail_on: Sequence[str]) -> int:
     """Return the exit code of --fail-on: what fails with base and head alike is no difference between them."""
     from kerasbench.modes.versus.pairs import require_decided, versions
 
-    compared = [versus for run in runs for versus in versions(run.findings)]
+    compared = [versus for run in runs for versus in versions(run.summary)]
     if runs_other_code((found for versus in compared for found in versus.differences), fail_on):
         return EXIT_REGRESSION
     if REGRESSION not in fail_on:
@@ -103,12 +103,12 @@ def finish(results: "Results") -> int:
     print(f"raw results: {drawn.kept}", file=sys.stderr)
     if drawn.plot is not None:
         print(f"plot: {drawn.plot}", file=sys.stderr)
-    record = drawn.findings.record
+    record = drawn.summary.record
     if record.unfinished:
         again = to_name_again(record.config.scenarios, record.config.model_config, record.config.options)
         _say_how_to_go_on(drawn.data.parent, again, *(f"--python={program}" for program in results.python))
         return EXIT_INTERRUPTED if drawn.interrupted else EXIT_USAGE
-    return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.findings.summary.failures else EXIT_OK
+    return EXIT_USAGE if drawn.unsaved else EXIT_FAILED if drawn.summary.failures else EXIT_OK
 
 
 def finish_machines(machines: "Machines") -> int:

@@ -216,11 +216,11 @@ def contribute(file: Path, clone: Path, with_scenarios: bool, yes: bool) -> int:
 
 
 def _becomes_public(cleaned: "Public", branch: "Branch") -> str:
-    from kerasbench.analysis.findings import Findings
+    from kerasbench.analysis.summary import summarize
     from kerasbench.pages.page import head
     from kerasbench.report.sections import inlines
 
-    heads = map(inlines, head(Findings.of(cleaned.record)))
+    heads = map(inlines, head(summarize(cleaned.record)))
     lines = ["".join(part if isinstance(part, str) else part.text for part in parts) for parts in heads]
     lines.append(cleaned.record.machine.title)
     rows = dict.fromkeys(label(trial.scenario, trial.workload) for trial in cleaned.record.trials)

@@ -5,7 +5,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from kerasbench import modes
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary
 from kerasbench.modes.mode import Mode
 from kerasbench.report.teller import ModeReport
 from kerasbench.results import checks
@@ -60,17 +60,17 @@ def mode_report(mode: str) -> ModeReport:
     return report
 
 
-def mode_reports(findings: Findings) -> list[ModeReport]:
+def mode_reports(summary: Summary) -> list[ModeReport]:
     """Return those who have something to say of it: the run's own alone, where nothing is ranked."""
-    return [mode_report(mode) for mode in (NAMES if findings.is_ranked else [findings.mode])]
+    return [mode_report(mode) for mode in (NAMES if summary.is_ranked else [summary.mode])]
 
 
-def title(findings: Findings) -> str:
-    titles = (report.title(findings) for report in (*mode_reports(findings), mode_report("run")))
+def title(summary: Summary) -> str:
+    titles = (report.title(summary) for report in (*mode_reports(summary), mode_report("run")))
     return next(filter(None, titles), "")
 
 
-def sentences(findings: Findings) -> list[str]:
+def sentences(summary: Summary) -> list[str]:
     """Return the answer as text: that of the run's own mode, or where it is of several, of all."""
-    own = mode_report(findings.mode).sentences(findings)
-    return own or [line for report in mode_reports(findings) for line in report.sentences(findings)]
+    own = mode_report(summary.mode).sentences(summary)
+    return own or [line for report in mode_reports(summary) for line in report.sentences(summary)]

@@ -6,9 +6,9 @@ from pathlib import Path
 import msgspec
 
 from kerasbench.analysis.compare import RunComparison
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.modes import registry
 from kerasbench.pages.series import Series, versions_at
@@ -33,10 +33,10 @@ from kerasbench.text import count
 COMPARE, HISTORY = "compare", "history"
 
 
-def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None) -> document.Document:
-    machine = findings.record.machine
+def of_run(summary: Summary, records: Sequence[Run], file: Path | None = None) -> document.Document:
+    machine = summary.record.machine
     whole = document.Document(
-        command=findings.mode,
+        command=summary.mode,
         machine=document.MachineData(
             chip=machine.chip,
             cores=machine.cores,
@@ -46,14 +46,14 @@ def of_run(findings: Findings, records: Sequence[Run], file: Path | None = None)
             identifier=machine.identifier,
         ),
         runs=[_run_facts(run, file) for run in records],
-        facts=list(case_facts(findings.summary)),
-        results=list(results(findings.summary)),
-        ratios=_ratios(findings),
-        failures=failures(findings.summary),
-        warnings=list(_warnings(findings)),
+        facts=list(case_facts(summary)),
+        results=list(results(summary)),
+        ratios=_ratios(summary),
+        failures=failures(summary),
+        warnings=list(_warnings(summary)),
     )
-    for report in registry.mode_reports(findings):
-        whole.add(report.data(findings))
+    for report in registry.mode_reports(summary):
+        whole.add(report.data(summary))
     return whole
 
 
@@ -69,10 +69,10 @@ def _run_facts(run: Run, file: Path | None) -> document.RunFacts:
     )
 
 
-def _ratios(findings: Findings) -> list[document.Ratio]:
+def _ratios(summary: Summary) -> list[document.Ratio]:
     """Return each pair once: with its verdict, where it has one."""
     ratios: dict[tuple[CaseKey, Column, str], document.Ratio] = {}
-    for contrast, more in (pair for report in registry.mode_reports(findings) for pair in report.contrasts(findings)):
+    for contrast, more in (pair for report in registry.mode_reports(summary) for pair in report.contrasts(summary)):
         key = (contrast.over.key, contrast.under.column, contrast.metric)
         if key not in ratios or ratios[key].verdict is None:
             ratios[key] = ratio(contrast, **more)
@@ -113,11 +113,11 @@ def of_history(history: Sequence[Series]) -> document.Document:
     return document.Document(command=HISTORY, history=points)
 
 
-def _warnings(findings: Findings) -> Iterator[document.UsageWarning]:
+def _warnings(summary: Summary) -> Iterator[document.UsageWarning]:
     """Yield every warning, then each signal of noise once: of the machine, and of each row's trials the worst."""
-    rows = {row.label: row for row in findings.summary.rows}
-    record = findings.record
-    for concern in findings.concerns:
+    rows = {row.label: row for row in summary.rows}
+    record = summary.record
+    for concern in concerns(summary):
         yield _warned(concern.what, rows.get(concern.row), concern.columns, concern.detail)
     yield from (_warned(signal.name, None, [], signal.reason) for signal in record.noise)
     for row in rows.values():

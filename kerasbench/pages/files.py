@@ -12,8 +12,7 @@ from itertools import groupby
 from pathlib import Path
 from urllib.parse import quote
 
-from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.table import NAMES, observations
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.files import MAX_PAGE_BYTES, read_plain, replace, replace_page
@@ -46,7 +45,7 @@ EXPLANATION = (
 
 @dataclass(frozen=True)
 class SavedReport:
-    findings: Findings
+    summary: Summary
     data: Path
     tables: Path
     plot: Path | None = None  # its chart
@@ -54,7 +53,7 @@ class SavedReport:
 
     @property
     def interrupted(self) -> bool:
-        return self.findings.record.stopped_because == INTERRUPTED
+        return self.summary.record.stopped_because == INTERRUPTED
 
     @property
     def kept(self) -> Path:
@@ -65,19 +64,19 @@ class SavedReport:
 
 def save_report(record: Run, store: Store, unsaved: str = "") -> SavedReport:
     """Save a run's page and its chart beside its data; ``unsaved`` says why there is none."""
-    findings = Findings.of(record)  # once: the page and the chart share what it takes to compute
-    pages = {} if unsaved else _of_run(findings, store.data)
+    summary = summarize(record)  # once: the page and the chart share what it takes to compute
+    pages = {} if unsaved else _of_run(summary, store.data)
     try:
         for file, text in pages.items():
             replace(file, text.encode())
     except ResultsError as error:
         pages, unsaved = {}, str(error)  # the tables are shown all the same
     plot = next((file for file in pages if file.suffix == CHART), None)
-    return SavedReport(findings, store.data, store.tables, plot, unsaved)
+    return SavedReport(summary, store.data, store.tables, plot, unsaved)
 
 
-def _of_run(findings: Findings, data: Path) -> dict[Path, str]:
-    shown, file, tables = page.whole(findings), data.with_suffix(CHART), data.with_suffix(TABLES)
+def _of_run(summary: Summary, data: Path) -> dict[Path, str]:
+    shown, file, tables = page.whole(summary), data.with_suffix(CHART), data.with_suffix(TABLES)
     chart = {file: svg.file(shown.chart)} if shown.chart else {}
     text = markdown.rendered(shown, quote(file.name) if chart else "", data.name)
     return chart | {tables: f"{text}\n{MADE}\n"}
@@ -103,7 +102,7 @@ def made_from(places: Sequence[Path], tell: Tell = refuse_damaged, inspect: Insp
     for place in places:
         if place.suffix != ".md":
             pages |= _of_data(place, tell, inspect)
-    of_machine = cache(findings_of)  # a folder is read once for all pages
+    of_machine = cache(summary_of)  # a folder is read once for all pages
     return pages | {place: quoted(place, of_machine) for place in places if place.suffix == ".md"}
 
 
@@ -117,15 +116,15 @@ def _of_data(place: Path, tell: Tell, inspect: Inspect | None) -> dict[Path, str
         for data, record in of_machine:
             if inspect is not None:
                 inspect(data, record)
-            findings = Findings.of(record)
-            pages.update(_of_run(findings, data))
-            machines.setdefault(record.machine.identity, _MachineIndex(record.machine)).add(findings, data)
+            summary = summarize(record)
+            pages.update(_of_run(summary, data))
+            machines.setdefault(record.machine.identity, _MachineIndex(record.machine)).add(summary, data)
             yield from plain(record)
 
     for identity, of_machine in groupby(records(place, tell, by_machine=True), lambda read: read[1].machine.identity):
         merged = merge_by_machine(drawn(of_machine))
         if place.is_dir():
-            parts += machines[identity].drawn(Findings.of(merged[0]) if merged else None, place, pages)
+            parts += machines[identity].drawn(summarize(merged[0]) if merged else None, place, pages)
     return pages | ({place / INDEX: "\n\n".join([*parts, MADE]) + "\n"} if place.is_dir() else {})
 
 
@@ -145,19 +144,19 @@ class _MachineIndex:
     lines: dict[str, tuple[Rank, list[str]]] = field(default_factory=dict)
     runs: list[str] = field(default_factory=list)
 
-    def add(self, findings: Findings, data: Path) -> None:
+    def add(self, summary: Summary, data: Path) -> None:
         """Take the workloads of a run that no run of a higher rank has measured."""
         link = f"[{markdown.escape(data.stem)}]({quote(data.with_suffix(TABLES).name)})"
         self.runs.append(link)
         for row, kind, answer in (
-            brief for report in registry.mode_reports(findings) for brief in report.briefs(findings)
+            brief for report in registry.mode_reports(summary) for brief in report.briefs(summary)
         ):
             key = row.name + (f" ({kind})" if kind else "")
-            level = rank(findings.record, Group(row.scenario.name, row.workload.name, row.size is not None))
+            level = rank(summary.record, Group(row.scenario.name, row.workload.name, row.size is not None))
             if key not in self.lines or level > self.lines[key][0]:
                 self.lines[key] = (level, [*map(markdown.escape, [key, *answer]), link])
 
-    def drawn(self, merged: Findings | None, folder: Path, pages: dict[Path, str]) -> list[str]:
+    def drawn(self, merged: Summary | None, folder: Path, pages: dict[Path, str]) -> list[str]:
         unknown = "" if self.machine.identifier else " (perhaps several)"
         parts = [f"## {markdown.escape(self.machine.title + unknown)}"]
         if merged and (chart := charts.ratios(merged, title(merged))) is not None:
@@ -195,16 +194,16 @@ def write(pages: dict[Path, str]) -> list[Path]:
     return changed
 
 
-def findings_of(folder: Path, name: str) -> Findings:
+def summary_of(folder: Path, name: str) -> Summary:
     """Return what the plain runs of a folder say of the machine whose charts have this name, as its index does."""
     of_name = (record for _, record in among([folder]) if slug(record.machine) == name)
     merged = merge_by_machine(run for record in of_name for run in plain(record))
     if not merged:
         raise UsageError(f"{folder}: there is no plain run of the machine {name}")
-    return Findings.of(merged[0])
+    return summarize(merged[0])
 
 
-def quoted(file: Path, of_machine: Callable[[Path, str], Findings] = findings_of) -> str:
+def quoted(file: Path, of_machine: Callable[[Path, str], Summary] = summary_of) -> str:
     """Return a markdown page with its quotations updated. Paths in markers count from the page's project."""
     try:
         text = _read(file)
@@ -214,21 +213,21 @@ def quoted(file: Path, of_machine: Callable[[Path, str], Findings] = findings_of
         raise ResultsError(f"{file}: not a page in UTF-8") from None
 
     @cache
-    def findings(data: str) -> Findings:
+    def summary(data: str) -> Summary:
         if not data.endswith(".json"):
             folder, _, name = data.rpartition("/")
             near, above = file.parent / folder, file.parent.parent / folder
             return of_machine(above if above.is_dir() and not near.is_dir() else near, name)
         places = ((file.parent / name, file.parent.parent / name) for name in data.split())
         chosen = [above if above.is_file() and not near.is_file() else near for near, above in places]
-        return Findings.of(merge(list(map(load, chosen))))
+        return summarize(merge(list(map(load, chosen))))
 
     def quotation(marker: re.Match[str]) -> str:
         sections, builders = [], page.quotable()
         for name in map(str.strip, marker[3].split(",")):
             if name not in builders:
                 raise UsageError(f"{file}: a marker asks for the section {name!r}; there are: {', '.join(builders)}")
-            if section := builders[name](findings(marker[2])):  # without its heading
+            if section := builders[name](summary(marker[2])):  # without its heading
                 sections.append(markdown.section(section._replace(title="", folded=False)))
         return "".join([marker[1], "\n\n".join(filter(None, sections)), "\n", marker[5]])
 
@@ -252,22 +251,22 @@ def slug(machine: Machine) -> str:
     return f"{words}-{hashlib.sha256(repr(machine.identity).encode()).hexdigest()[:6]}"
 
 
-def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> list[tuple[str, Findings]]:
+def machines(places: Sequence[Path], tell: Tell = refuse_damaged) -> list[tuple[str, Summary]]:
     return named(merge_by_machine(record for _, record in among(places, tell)))
 
 
-def named(records: Sequence[Run]) -> list[tuple[str, Findings]]:
-    """Return each machine's findings by its chip, with the end of its page's name if two have the same chip."""
+def named(records: Sequence[Run]) -> list[tuple[str, Summary]]:
+    """Return each machine's summary by its chip, with the end of its page's name if two have the same chip."""
     chips = [record.machine.chip for record in records]
     return [
-        (chip if chips.count(chip) == 1 else f"{chip} {slug(record.machine).rpartition('-')[2]}", Findings.of(record))
+        (chip if chips.count(chip) == 1 else f"{chip} {slug(record.machine).rpartition('-')[2]}", summarize(record))
         for chip, record in zip(chips, records, strict=True)
     ]
 
 
 def together(places: Sequence[Path]) -> Page | None:
     """Return one page of several machines, the answer first; None for one. What cannot be read is passed over."""
-    briefs = [MachineSummary.of(name, findings) for name, findings in machines(places, lambda file, why: None)]
+    briefs = [MachineSummary.of(name, summary) for name, summary in machines(places, lambda file, why: None)]
     return of_machines(briefs, {}) if len(briefs) > 1 else None
 
 

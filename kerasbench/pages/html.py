@@ -5,8 +5,8 @@ import re
 from collections.abc import Iterator, Sequence
 from urllib.parse import quote
 
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.table import MEASURED, observations
 from kerasbench.modes import registry
 from kerasbench.pages import page
@@ -44,13 +44,13 @@ MADE_BY: tuple[Words, ...] = (
 )
 
 
-def document(machines: Sequence[tuple[str, Findings]]) -> str:
+def document(machines: Sequence[tuple[str, Summary]]) -> str:
     several = len(machines) > 1
     chips = ", ".join(name for name, _ in machines)
     title = escaped(f"kerasbench on {chips}" if several else registry.title(machines[0][1]))
     parts = [_machine(f"m{place}", *machine, several) for place, machine in enumerate(machines, start=1)]
     if several:
-        together = side_by_side([(name, findings.summary) for name, findings in machines])
+        together = side_by_side([(name, summary) for name, summary in machines])
         parts = [_navigation([("m0-1", together)]), _section(together, "m0-1", 2), *parts]
     return "\n".join(
         [
@@ -69,12 +69,12 @@ def document(machines: Sequence[tuple[str, Findings]]) -> str:
     )
 
 
-def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
+def _controls(machines: Sequence[tuple[str, Summary]]) -> str:
     """Return what filters the page; hidden until the script runs, without which it would do nothing."""
-    boxes, rows = "", [row for _, findings in machines for row in findings.summary.rows]
+    boxes, rows = "", [row for _, summary in machines for row in summary.rows]
     kinds = {row.name: KINDS.get(row.scenario.kind, KINDS["other"]) for row in rows}
     offered = "".join(f'<option value="{escaped(kind)}"></option>' for kind in dict.fromkeys(kinds.values()))
-    for backend in sorted({column.backend for _, findings in machines for column in findings.summary.columns}):
+    for backend in sorted({column.backend for _, summary in machines for column in summary.columns}):
         name = escaped(spelled(backend))
         boxes += f'<label><input type="checkbox" name="backend" value="{escaped(backend)}" '
         boxes += f'data-name="{name}" checked> {name}</label>'
@@ -92,22 +92,22 @@ def _controls(machines: Sequence[tuple[str, Findings]]) -> str:
     )
 
 
-def _machine(anchor: str, name: str, findings: Findings, several: bool) -> str:
+def _machine(anchor: str, name: str, summary: Summary, several: bool) -> str:
     """Return one machine's part; where there are several, its title is a heading and its sections are one deeper."""
     level = 3 if several else 2
-    whole = page.whole(findings)
-    parts = [*whole.sections, *filter(None, [all_numbers(findings)])]
+    whole = page.whole(summary)
+    parts = [*whole.sections, *filter(None, [all_numbers(summary)])]
     sections = [(f"{anchor}-{place}", part) for place, part in enumerate(parts, start=1)]
     heading = [f"<h2>{escaped(name)}</h2>", f"<p><strong>{escaped(whole.title)}</strong></p>"] if several else []
     return "\n".join([*heading, _navigation(sections), *(_section(part, place, level) for place, part in sections)])
 
 
-def all_numbers(findings: Findings) -> Section | None:
+def all_numbers(summary: Summary) -> Section | None:
     rows, called = [], {}
-    for column, name in names(findings.summary.columns).items():
+    for column, name in names(summary.columns).items():
         options = column.with_options(environment=None).options.label
         called[column.backend, column.device, options, column.options.environment] = name
-    for line in observations([findings.summary]):
+    for line in observations([summary]):
         key = (line.backend, line.device, line.options, line.environment)
         if line.status != MEASURED or line.value is None or key not in called:
             continue  # the control of a configuration repeats it

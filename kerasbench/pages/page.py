@@ -4,7 +4,7 @@ import contextlib
 from functools import cache
 
 from kerasbench import backends
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary
 from kerasbench.modes import registry
 from kerasbench.report import details, next_steps, warnings
 from kerasbench.report.sections import Page, Section, Strong, Typed, Words
@@ -22,37 +22,37 @@ def quotable() -> dict[str, Builder]:
     return {name: build for builders in quoted for name, build in builders.items()} | {"machine": machine}
 
 
-def whole(findings: Findings) -> Page:
-    mode_reports, (cautions, marks) = registry.mode_reports(findings), warnings.cautions(findings)
-    is_measured = any(case.trials and not case.failure for _, _, case in findings.summary.cases)
+def whole(summary: Summary) -> Page:
+    mode_reports, (cautions, marks) = registry.mode_reports(summary), warnings.cautions(summary)
+    is_measured = any(case.trials and not case.failure for _, _, case in summary.cases)
     marks = marks if is_measured else {}  # else there are no warnings that their numbers could be of
-    first, *others = [part for report in mode_reports for part in report.sections(findings, marks)] or [Section("")]
+    first, *others = [part for report in mode_reports for part in report.sections(summary, marks)] or [Section("")]
     # The answer has no heading: it stands below the title.
-    missing = next_steps.not_compared(findings)
-    intro = [*head(findings), *_scripts(findings), *([missing] if missing else []), *first.intro]
+    missing = next_steps.not_compared(summary)
+    intro = [*head(summary), *_scripts(summary), *([missing] if missing else []), *first.intro]
     first = first._replace(title="", intro=intro)
     others = [part if part.title else part._replace(title="How long does a step take?") for part in others]
-    same, apart = details.same_results(findings)
-    advice = [words for report in mode_reports for words in report.advice(findings)]
+    same, apart = details.same_results(summary)
+    advice = [words for report in mode_reports for words in report.advice(summary)]
     to_know = warnings.section(cautions, advice, same) if is_measured else None
-    after = next_steps.section(findings) if is_measured else None
-    others += filter(None, [details.failures(findings), to_know, after, warnings.more(cautions), apart])
-    others += (part for report in mode_reports for part in report.details(findings))
-    return Page(registry.title(findings), [first, *others, details.how(findings)])
+    after = next_steps.section(summary) if is_measured else None
+    others += filter(None, [details.failures(summary), to_know, after, warnings.more(cautions), apart])
+    others += (part for report in mode_reports for part in report.details(summary))
+    return Page(registry.title(summary), [first, *others, details.how(summary)])
 
 
-def _scripts(findings: Findings) -> list[Words]:
+def _scripts(summary: Summary) -> list[Words]:
     """Return what was measured of each script, which nobody can look up in a list of scenarios."""
-    described = [scenario.description for scenario in findings.record.scenarios]
+    described = [scenario.description for scenario in summary.record.scenarios]
     return [blanked(description.text) for description in described if description.script and description.text]
 
 
-def machine(findings: Findings) -> Section:
-    return Section("", intro=head(findings))
+def machine(summary: Summary) -> Section:
+    return Section("", intro=head(summary))
 
 
-def head(findings: Findings) -> list[Words]:
-    record = findings.record
+def head(summary: Summary) -> list[Words]:
+    record = summary.record
     machine, versions, started = (
         record.machine,
         details.versions_of(record),
@@ -73,7 +73,7 @@ def head(findings: Findings) -> list[Words]:
     with contextlib.suppress(ValueError):  # it has not finished, or its file says something else
         lasted_s = moment(record.finished) - moment(record.started)
         took = f" · {seconds(lasted_s)}" if lasted_s > 0 and not record.resumed else ""
-    rounds = sorted({row.rounds for row in findings.summary.rows if row.rounds})
+    rounds = sorted({row.rounds for row in summary.rows if row.rounds})
     measured = "no complete round"
     if rounds:
         measured = count(rounds[0], "round") if len(rounds) == 1 else f"{rounds[0]} to {rounds[-1]} rounds"

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from kerasbench import variants
 from kerasbench.analysis.contrasts import Contrast, between, control_ratio_of
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.modes import registry
@@ -44,7 +43,7 @@ def history(records: Sequence[Run]) -> list[Series]:
 
 def _of_machine(records: Sequence[Run], machine: str) -> list[Series]:
     in_order = sorted(records, key=lambda record: record.started)
-    summaries = [summarize(record).only(is_sized=False) for record in in_order]
+    summaries = [summarize(record).plain for record in in_order]
     counts: defaultdict[str, Counter[Column]] = defaultdict(Counter)  # of the runs that measured a column, by row
     for row in (row for summary in summaries for row in summary.rows):
         counts[row.label].update(_measured(row))
@@ -55,7 +54,7 @@ def _of_machine(records: Sequence[Run], machine: str) -> list[Series]:
 
 def _followed(summary: Summary, counts: Mapping[str, Counter[Column]]) -> Iterator[Contrast]:
     config = summary.record.config
-    contrasts = registry.mode_report(config.mode).contrasts(Findings(summary)) if config.paired else ()
+    contrasts = registry.mode_report(config.mode).contrasts(summary) if config.paired else ()
     yield from (contrast for contrast, more in contrasts if contrast.is_headline and not any(more.values()))
     for row in summary.rows:
         most, measured = counts[row.label], _measured(row)

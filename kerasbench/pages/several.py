@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from kerasbench.analysis.abreast import MachineColumn, MachineRow, abreast, light
 from kerasbench.analysis.cases import HEADLINE
 from kerasbench.analysis.compare import RunComparison
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.findings import Findings, MachineColumn, MachineRow, abreast, light
 from kerasbench.analysis.metrics import BY_NAME
 from kerasbench.analysis.names import name_of
 from kerasbench.analysis.summary import Summary
@@ -124,10 +124,10 @@ class MachineSummary(NamedTuple):
     versions: dict[str, str]  # of each package that its children ran
 
     @classmethod
-    def of(cls, name: str, findings: Findings) -> "MachineSummary":
-        versions = {package: " and ".join(sorted(numbers)) for package, numbers in versions_of(findings.record).items()}
-        versions = {"kerasbench": findings.record.kerasbench} | versions
-        return cls(name, light(findings.summary), answers(findings), versions)
+    def of(cls, name: str, summary: Summary) -> "MachineSummary":
+        versions = {package: " and ".join(sorted(numbers)) for package, numbers in versions_of(summary.record).items()}
+        versions = {"kerasbench": summary.record.kerasbench} | versions
+        return cls(name, light(summary), answers(summary), versions)
 
 
 def of_machines(machines: Sequence[MachineSummary], failed: Mapping[str, str]) -> Page:

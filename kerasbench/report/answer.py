@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from kerasbench import variants
 from kerasbench.analysis.estimates import Estimate, Verdict
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
@@ -51,12 +50,12 @@ CAUSES = {
 }
 
 
-def title(findings: Findings) -> str:
+def title(summary: Summary) -> str:
     """Return ``JAX trains dense networks (9 of 10) fastest, TensorFlow image CNNs (1 of 1)``."""
-    summary = findings.plain
-    ranked, called = compared(summary), names(summary.columns)
+    plain = summary.plain
+    ranked, called = compared(plain), names(plain.columns)
     if not ranked:
-        return nothing_compared(summary, called)
+        return nothing_compared(plain, called)
     if len(ranked) == 1:
         row, ranking = ranked[0]
         return f"{row.label}: {_standing(row, ranking, called)}"
@@ -133,10 +132,10 @@ def nothing_compared(summary: Summary, called: Names) -> str:
     return f"{count(len({row.label for row, *_ in measured}), 'workload')} measured on {on}{rest}"
 
 
-def sentences(findings: Findings) -> list[str]:
-    called = names(findings.summary.columns)
+def sentences(summary: Summary) -> list[str]:
+    called = names(summary.columns)
     lines = []
-    for row, ranking in ordered(findings.plain):
+    for row, ranking in ordered(summary.plain):
         failures = ((column, case.failure) for column, case in row.cases.items() if column in called)
         failed = [f"{called[column]} {_ended(failure)}" for column, failure in failures if failure]
         text = "; ".join(filter(None, [_standing(row, ranking, called), *failed]))
@@ -193,12 +192,12 @@ def _wins(ranked: Ranked) -> dict[Column, list[str]]:
     return dict(sorted(wins.items(), key=lambda won: (-len(won[1]), won[0].order)))
 
 
-def kinds(findings: Findings) -> Section | None:
+def kinds(summary: Summary) -> Section | None:
     """Return a line for each kind of model; several have a chart too, with the mean of each configuration."""
-    summary = findings.plain
-    called = names(column for column in summary.columns if variants.competes(column))
+    plain = summary.plain
+    called = names(column for column in plain.columns if variants.competes(column))
     rows, lines, styles = [], [], charts.looks(called)
-    for kind, ranked in by_kind(compared(summary)).items():
+    for kind, ranked in by_kind(compared(plain)).items():
         won, spans, dots = _wins(ranked), [], []
         fastest = [f"{called[column]} {len(labels)}" for column, labels in won.items()]
         undecided = len(ranked) - sum(map(len, won.values()))
@@ -213,27 +212,27 @@ def kinds(findings: Findings) -> Section | None:
         rows.append([Cell(f"{kind} ({len(ranked)})"), Cell(", ".join(fastest)), *spans])
         lines.append((f"{kind} ({len(ranked)})", dots))
     title = "By kind of model"
-    what = timed_in(row for row, _ in compared(summary))
+    what = timed_in(row for row, _ in compared(plain))
     caption = f"Time per {what}, relative to the fastest of each workload: further left is better."
-    caption += f" Geometric means over workloads. {charts.where(findings.record)}."
+    caption += f" Geometric means over workloads. {charts.where(summary.record)}."
     legend = [(name, styles[column]) for column, name in called.items()]
     chart = DotChart(title, caption, [("", lines)], legend) if len(lines) > 1 else None
     headers = ["kind of model (workloads)", "fastest", *(f"{name} takes" for name in called.values())]
     return Section(title, chart=chart, table=Table(headers, rows)) if rows else None
 
 
-def section(findings: Findings, marks: Marks) -> Section | None:
-    summary = findings.plain
-    if not summary.rows:
+def section(summary: Summary, marks: Marks) -> Section | None:
+    plain = summary.plain
+    if not plain.rows:
         return None
-    ranked, called = ordered(summary), names(summary.columns)
+    ranked, called = ordered(plain), names(plain.columns)
     rows = []
     for row, ranking in ranked:
         name = f"{row.label} †" if has_one_step(row) else row.label
-        cells = (cell(row, ranking, column, marks) for column in summary.columns)
+        cells = (cell(row, ranking, column, marks) for column in plain.columns)
         rows.append([Cell(name), number(row.workload.batch), *cells])
     table = Table(["workload", "batch", *called.values()], rows)
-    return Section("", chart=charts.ratios(findings, title(findings)), table=table, notes=_caption(findings))
+    return Section("", chart=charts.ratios(summary, title(summary)), table=table, notes=_caption(summary))
 
 
 def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
@@ -257,27 +256,27 @@ def cell(row: Row, ranking: Ranking, column: Column, marks: Marks) -> Cell:
     return Cell(f"{times(contrast.ratio)}{doubt}", estimate.value, marks=numbers, ratio=ratio)
 
 
-def _caption(findings: Findings) -> list[Words]:
-    summary = findings.plain
-    if not any(case.trials for _, _, case in summary.cases):
+def _caption(summary: Summary) -> list[Words]:
+    plain = summary.plain
+    if not any(case.trials for _, _, case in plain.cases):
         return []
-    ranked = compared(summary)
-    parts: list[str | Strong] = [f"Time per {timed_in(summary.rows)} (median)"]
+    ranked = compared(plain)
+    parts: list[str | Strong] = [f"Time per {timed_in(plain.rows)} (median)"]
     if ranked:
         has_intervals = any(contrast.ratio.has_interval for _, ranking in ranked for contrast in ranking.others)
         interval = " (95 % interval)" if has_intervals else ""
         parts.append(f": the fastest in ms; the others take N× as long{interval}. ")
         if any(ranking.proven for _, ranking in ranked):
-            parts += [Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}. "]
+            parts += [Strong("Bold"), f": clearly fastest, by more than {as_given(summary.effect)}. "]
     else:
         parts.append(". ")
-    if any(failure.code is Code.SLOW for _, _, case in summary.cases if (failure := case.failure)):
+    if any(failure.code is Code.SLOW for _, _, case in plain.cases if (failure := case.failure)):
         parts.append(f"{BEYOND}: left out of this quick look after its second step. ")
-    if any(has_one_step(row) for row in summary.rows):
+    if any(has_one_step(row) for row in plain.rows):
         parts.append("† One step per epoch: the fixed cost of an epoch is in it. ")
-    if any(row.origin.agenda.in_full for row in summary.rows):
+    if any(row.origin.agenda.in_full for row in plain.rows):
         parts.append("A step is the time of all epochs divided by their steps; the first one compiles. ")
-    return [[*parts, _data(summary.rows)]]
+    return [[*parts, _data(plain.rows)]]
 
 
 def _data(rows: Sequence[Row]) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from kerasbench import variants
 from kerasbench.analysis.contrasts import CaseInRow, Contrast
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.report.kinds import FEW, compared, grouped, kind_of, relative
 from kerasbench.report.sections import TORN, Bar, BarChart, DotChart, Group, Piece, SeriesStyle
@@ -42,12 +42,12 @@ def where(record: Run) -> str:
     return f"{', '.join(parts)}, {record.started[:10]}"
 
 
-def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
+def ratios(summary: Summary, title: str) -> BarChart | DotChart | None:
     """Return bars for up to four workloads, and a line with dots for each of more; None where no ratio is believed."""
-    ranked = [(row, ranking) for row, ranking in compared(findings.plain) if ranking.believed]
+    ranked = [(row, ranking) for row, ranking in compared(summary.plain) if ranking.believed]
     if not ranked:
         return None
-    columns = [column for column in findings.plain.columns if variants.competes(column)]
+    columns = [column for column in summary.plain.columns if variants.competes(column)]
     called, styles = names(columns), looks(columns)
     groups = []
     for row, ranking in ranked:
@@ -58,7 +58,7 @@ def ratios(findings: Findings, title: str) -> BarChart | DotChart | None:
             if relative(ranking, key) is not None
         ]
         groups.append((row.label, drawn))
-    what, place = f"Time per {timed_in(row for row, _ in ranked)}, relative to the fastest", where(findings.record)
+    what, place = f"Time per {timed_in(row for row, _ in ranked)}, relative to the fastest", where(summary.record)
     if len(ranked) <= FEW:
         return bars(title, f"{what} (shorter is better). {place}.", groups)
     kinds = grouped(

@@ -5,8 +5,8 @@ from typing import Any
 
 from kerasbench.analysis.contrasts import Contrast
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.summary import Summary
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, number, texts
 from kerasbench.report.words import as_given, names, timed_in, times, took
 from kerasbench.variants.variant import Variant
@@ -32,22 +32,22 @@ def table(contrasts: Sequence[Contrast], called: Sequence[str], under: str, over
     return Table(["workload", "configuration", metric, under, over], rows)
 
 
-def devices(findings: Findings) -> Section | None:
+def devices(summary: Summary) -> Section | None:
     rows = []
-    for contrast in findings.speed_ups:
+    for contrast in summary.speed_ups:
         gpu, cpu = contrast.over, contrast.under
         title = " ".join([gpu.case.device_title, *gpu.column.device.split(":")[1:]])
         rows.append([*texts(gpu.row.label, names([cpu.column])[cpu.column], title), takes(contrast)])
     table = Table(["workload", "backend", "GPU", "GPU takes"], rows)
-    notes = [f"Time per {timed_in(findings.plain.rows)} on the GPU, relative to the CPU: below 1× the GPU is faster."]
+    notes = [f"Time per {timed_in(summary.plain.rows)} on the GPU, relative to the CPU: below 1× the GPU is faster."]
     return Section("CPU or GPU?", table=table, notes=notes) if rows else None
 
 
-def beside(variant: Variant[Any], findings: Findings) -> Section | None:
-    contrasts, stands = findings.besides.get(variant.name), variant.beside
+def beside(variant: Variant[Any], summary: Summary) -> Section | None:
+    contrasts, stands = summary.besides.get(variant.name), variant.beside
     if not contrasts or stands is None:
         return None
-    called = names(findings.plain.columns if stands.inverse else [contrast.under.column for contrast in contrasts])
+    called = names(summary.plain.columns if stands.inverse else [contrast.under.column for contrast in contrasts])
     shown = [called[(contrast.over if stands.inverse else contrast.under).column] for contrast in contrasts]
     whole = table(contrasts, shown, stands.under, stands.over, "of")
     if stands.read:
@@ -57,4 +57,4 @@ def beside(variant: Variant[Any], findings: Findings) -> Section | None:
             read = [count for count in counts if count is not None]
             rows.append([*cells, number(max(read)) if read else EMPTY])
         whole = Table([*whole.columns, stands.read], rows)
-    return Section(stands.title, table=whole, notes=[stands.note.format(effect=as_given(findings.effect))])
+    return Section(stands.title, table=whole, notes=[stands.note.format(effect=as_given(summary.effect))])

@@ -7,12 +7,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from kerasbench import facts, variants
 from kerasbench.analysis.cases import PREDICTED_ONE
 from kerasbench.analysis.contrasts import apart, by_session
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, CALLED, RATE
 from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import Summary
-from kerasbench.analysis.warnings import COMPARISON
+from kerasbench.analysis.warnings import COMPARISON, concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import APPLE, AT, Column
 from kerasbench.protocol.messages import STOPPED, Code
@@ -34,10 +33,10 @@ SAME = 0.01  # losses that differ by more have a table
 PUBLISHED_METRICS = ("total_s", "epoch_s", "train_loss", "train_accuracy", "val_accuracy", "predict_s")
 
 
-def predictions(findings: Findings) -> Section | None:
-    columns = [column for column in findings.plain.columns if variants.competes(column)]
-    rows = [(row, values) for row, _ in ordered(findings.plain) if (values := _values(row, columns, PREDICTED_ONE))]
-    believed = {row.label for row, ranking in findings.plain.ranked if ranking.believed}
+def predictions(summary: Summary) -> Section | None:
+    columns = [column for column in summary.plain.columns if variants.competes(column)]
+    rows = [(row, values) for row, _ in ordered(summary.plain) if (values := _values(row, columns, PREDICTED_ONE))]
+    believed = {row.label for row, ranking in summary.plain.ranked if ranking.believed}
     if all(row.headline == PREDICTED_ONE for row, _ in rows):
         return None
     called, body, fastest, ratios = names(columns), [], [], []
@@ -66,16 +65,16 @@ def _values(row: Row, columns: Iterable[Column], metric: str) -> dict[Column, fl
     return {column: estimate.value for column, case in cases if (estimate := case.estimate(metric)) is not None}
 
 
-def starting(findings: Findings) -> Section | None:
+def starting(summary: Summary) -> Section | None:
     """Return after how long each configuration is ready to train, and how much memory it takes."""
-    summary = findings.plain
+    plain = summary.plain
     rows, ready_s, peaks = list[list[Cell]](), list[float](), list[float]()
-    for row, _ in ordered(summary):
-        parts_ms = [_values(row, summary.columns, name) for name in STARTING]
-        process, device = (_values(row, summary.columns, name) for name in ("peak_rss_mib", "peak_device_mib"))
+    for row, _ in ordered(plain):
+        parts_ms = [_values(row, plain.columns, name) for name in STARTING]
+        process, device = (_values(row, plain.columns, name) for name in ("peak_rss_mib", "peak_device_mib"))
         peaks += process.values()
         cells = []
-        for column in summary.columns:
+        for column in plain.columns:
             times_ms = [part_ms[column] for part_ms in parts_ms if column in part_ms]
             text = []
             if len(times_ms) == len(STARTING):
@@ -90,15 +89,15 @@ def starting(findings: Findings) -> Section | None:
     memory = f"peak memory {span(peaks, '{:,.0f}'.format, 'MiB')}" if peaks else ""
     start = f"ready to train after {span(ready_s, '{:.1f}'.format, 's')}" if ready_s else ""
     title = "; ".join(filter(None, [start, memory])) or "memory"
-    headers = ["start-up + build + first step, peak memory", *names(summary.columns).values()]
+    headers = ["start-up + build + first step, peak memory", *names(plain.columns).values()]
     notes: list[Words] = [
         "The first step traces, compiles and runs one batch, with cold compilation caches. Peak memory is that of the "
         "process, with up to 64 MiB or 64 batches of training samples, whichever is more."
     ]
-    if any(trial.device.platform in APPLE for trial in summary.record.trials):
+    if any(trial.device.platform in APPLE for trial in plain.record.trials):
         # Metal's compiler keeps kernels in the user's cache folder of macOS (com.apple.metal), by program.
         notes.append("macOS keeps Metal's own cache, so kernels on the Apple GPU may come from an earlier trial.")
-    notes += not_cold(summary)
+    notes += not_cold(plain)
     return Section(title[0].upper() + title[1:], table=Table(headers, rows), notes=notes, folded=True)
 
 
@@ -141,23 +140,23 @@ def value(row: Row, column: Column, name: str) -> Cell:
     return EMPTY if estimate is None else Cell(with_range(estimate), estimate.value)
 
 
-def calls(findings: Findings) -> Section | None:
+def calls(summary: Summary) -> Section | None:
     notes = [
         "model(x): on a tensor that is on the device, without gradients. Compiled: the same call by torch.compile "
         "(with --jit on), jax.jit or tf.function. predict_on_batch and predict take NumPy arrays and return them. "
         "All ways returned the same outputs."
     ]
     metrics = [f"{called}_p50_ms" for called in CALLED] + ["compiled_call_first_ms"]
-    return metric_table(findings.plain, "Ways to predict (medians)", metrics, notes)
+    return metric_table(summary.plain, "Ways to predict (medians)", metrics, notes)
 
 
 OF_EXPORTED = ("exported_mib", "export_s", "load_ms", "loaded_first_ms", "peak_rss_mib")
 
 
-def exported(findings: Findings) -> Section | None:
+def exported(summary: Summary) -> Section | None:
     """Return what it takes to have exported models, beside what they need for a call."""
-    called, rows = names(findings.plain.columns), []
-    for row, _ in ordered(findings.plain):
+    called, rows = names(summary.plain.columns), []
+    for row, _ in ordered(summary.plain):
         for column, case in row.cases.items():
             by = next((m.exported.exporter for _, m in case.trials if m.exported), "")
             estimates = [case.estimate(name) for name in OF_EXPORTED]
@@ -173,15 +172,15 @@ def exported(findings: Findings) -> Section | None:
     return Section("What was exported", table=table, notes=notes) if rows else None
 
 
-def published_epochs(findings: Findings) -> Section | None:
+def published_epochs(summary: Summary) -> Section | None:
     notes = ["The first epoch, which compiles, is in the total and in the epoch."]
-    return metric_table(findings.plain, "All epochs of the workload", PUBLISHED_METRICS, notes)
+    return metric_table(summary.plain, "All epochs of the workload", PUBLISHED_METRICS, notes)
 
 
-def beside_published(findings: Findings) -> Section | None:
+def beside_published(summary: Summary) -> Section | None:
     by_workload = figures()
     rows, lines, ratios = [], [], []
-    built_in = [row for row, _ in ordered(findings.plain) if not row.of_user]
+    built_in = [row for row, _ in ordered(summary.plain) if not row.of_user]
     for row in built_in:
         for figure in by_workload.get((row.scenario.name, row.workload.name), []):
             ratio = figure.gpu_over_cpu(row.workload.steps)
@@ -206,10 +205,10 @@ def _side(side: PublishedSide | None, steps: int) -> Cell:
     return Cell("–".join(dict.fromkeys(map(three_digits, ends))) + (" ⚠" if side.flag else ""), ends[0])
 
 
-def same_results(findings: Findings) -> tuple[Words, Section | None]:
+def same_results(summary: Summary) -> tuple[Words, Section | None]:
     """Return one sentence on whether all backends computed the same, and a table where losses differ by over 1 %."""
-    apart, columns = {}, findings.plain.columns
-    for row in findings.plain.rows:
+    apart, columns = {}, summary.plain.columns
+    for row in summary.plain.rows:
         losses = _values(row, filter(variants.competes, columns), "final_loss")
         if len({column.backend for column in losses}) > 1 and all(map(math.isfinite, losses.values())):
             apart[row.label] = (max(losses.values()) - min(losses.values())) / max(1e-9, *map(abs, losses.values()))
@@ -221,12 +220,12 @@ def same_results(findings: Findings) -> tuple[Words, Section | None]:
     if worst <= SAME:
         differ = any(
             concern.what in (WarningKind.DEVIATES, WarningKind.UNJUDGED) or COMPARISON in concern.detail
-            for concern in findings.concerns
+            for concern in concerns(summary)
         )
-        if differ or any(failure.code is Code.PARITY for *_, failure in findings.summary.failures):
+        if differ or any(failure.code is Code.PARITY for *_, failure in summary.failures):
             return f"L{after}, of those that have numbers.", None
         return f"All backends computed the same: their l{after}.", None
-    differing = [row for row in findings.plain.rows if apart.get(row.label, 0.0) > SAME]
+    differing = [row for row in summary.plain.rows if apart.get(row.label, 0.0) > SAME]
     rows = [[Cell(row.label), *(value(row, column, "final_loss") for column in columns)] for row in differing]
     table = Table(["loss after the same steps", *names(columns).values()], rows)
     rounding = "Rounding grows from step to step, most with batch normalisation."
@@ -245,10 +244,10 @@ OWN = re.compile(r"/kerasbench/(processes|runners|sources|worker)/")
 FRAME = re.compile(r'^  File "(?!.*/(?:python3\.\d+|site-packages)/)(.+)", line (\d+) in', re.MULTILINE)
 
 
-def failures(findings: Findings) -> Section | None:
+def failures(summary: Summary) -> Section | None:
     rows, lines = [], []
-    called = names(findings.summary.columns)
-    for row, column, failure in findings.summary.failures:
+    called = names(summary.columns)
+    for row, column, failure in summary.failures:
         name = called.get(column, column.label)
         what = f"{CAUSES[failure.code]} ({failure.code})"
         rows.append(texts(row.label, name, what, failure.cause, failure.remedy))
@@ -287,12 +286,12 @@ def last_output(detail: str) -> str:
     return end if len(end) <= LAST_CHARACTERS else f"…{end[1 - LAST_CHARACTERS :]}"
 
 
-def sessions(findings: Findings) -> Section | None:
-    contrasts = [contrast for ranking in findings.summary.rankings for contrast in ranking.others]
+def sessions(summary: Summary) -> Section | None:
+    contrasts = [contrast for ranking in summary.rankings for contrast in ranking.others]
     compared = [(contrast, ratios) for contrast in contrasts if (ratios := by_session(contrast))]
     if not compared:
         return None
-    called = names(findings.summary.columns)
+    called = names(summary.columns)
     numbers = sorted({session for _, ratios in compared for session in ratios})
     rows, shares = [], []
     for contrast, ratios in compared:
@@ -311,15 +310,15 @@ def sessions(findings: Findings) -> Section | None:
     return Section(title, table=Table(headers, rows), notes=notes, folded=True)
 
 
-def how(findings: Findings) -> Section:
-    trials = [trial for trial in findings.record.trials if trial.measurement is not None]
+def how(summary: Summary) -> Section:
+    trials = [trial for trial in summary.record.trials if trial.measurement is not None]
     busy = sum(any(signal.name in OF_OTHERS for signal in trial.noise) for trial in trials)
     title = f"How it was measured: settings in force, other programs in {busy} of {count(len(trials), 'trial')}"
-    return Section(title, lines=[*_run(findings), *_conditions(findings)], folded=True)
+    return Section(title, lines=[*_run(summary), *_conditions(summary)], folded=True)
 
 
-def _run(findings: Findings) -> Iterator[Words]:
-    record, summary = findings.record, findings.summary
+def _run(summary: Summary) -> Iterator[Words]:
+    record = summary.record
     if record.carried is not None:
         insecure = f", {INSECURE}" if record.carried.insecure else ""
         yield f"Measured on {blanked(record.carried.host)}, and kept on the machine that asked for it{insecure}."
@@ -366,8 +365,8 @@ def _facts(summary: Summary) -> Iterator[Words]:
             yield f"{fact.says}: {'; '.join(lines)}."
 
 
-def _conditions(findings: Findings) -> Iterator[Words]:
-    trials = findings.record.trials
+def _conditions(summary: Summary) -> Iterator[Words]:
+    trials = summary.record.trials
     every = names(dict.fromkeys(trial.column for trial in trials))
     signals = grouped((signal.name, (trial, signal)) for trial in trials for signal in trial.noise)
     for name, pairs in signals.items():
@@ -375,11 +374,11 @@ def _conditions(findings: Findings) -> Iterator[Words]:
         meaning = WarningKind(name).meaning if name in set(WarningKind) else name
         case = f"{trial.case.scenario} on {every[trial.column]}, round {trial.round}"
         yield f"{meaning[0].upper()}{meaning[1:]} in {count(len(pairs), 'trial')}, for example {case}."
-    called, terms = names(findings.summary.columns), findings.summary.terms
+    called, terms = names(summary.columns), summary.terms
     alike = grouped(("; ".join(terms[column]), called[column]) for column in terms if column in called)
     for in_force, configurations in alike.items():
         yield [Strong(listed(configurations)), f": {in_force}."]
-    for concern in findings.concerns:
+    for concern in concerns(summary):
         if concern.what is WarningKind.WAITED:
             who = listed([called.get(column, column.label) for column in concern.columns])
             text = f"{who} paused {concern.detail} of {concern.row}."

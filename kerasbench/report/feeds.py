@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from kerasbench import variants
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
+from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report.kinds import ordered
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, texts
@@ -24,13 +24,13 @@ NOTE = (
 )
 
 
-def section(findings: Findings) -> Section | None:
-    summary, rows, lines = findings.plain, [], list[str]()
-    if not any(case.estimate("feed_batch_ms") for _, _, case in summary.cases):
+def section(summary: Summary) -> Section | None:
+    plain, rows, lines = summary.plain, [], list[str]()
+    if not any(case.estimate("feed_batch_ms") for _, _, case in plain.cases):
         return None
-    bases = list(dict.fromkeys(map(without_feed, summary.columns)))
-    for row, _ in ordered(summary):
-        for options in dict.fromkeys(_feed_of(column) for column in summary.columns):
+    bases = list(dict.fromkeys(map(without_feed, plain.columns)))
+    for row, _ in ordered(plain):
+        for options in dict.fromkeys(_feed_of(column) for column in plain.columns):
             cells = [_cell(row, base.with_options(**options)) for base in bases]
             rows += [[*texts(row.label, _name(options)), *cells]] if any(cell is not EMPTY for cell in cells) else []
         lines += _on_workers(row)

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.generation import Tokens, Writer, divergences, written
 from kerasbench.analysis.metrics import BY_NAME, RATE, WRITES
 from kerasbench.analysis.names import name_of
 from kerasbench.analysis.rows import Row
+from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.report.details import value
 from kerasbench.report.sections import EMPTY, Cell, Section, Table, Words, texts
@@ -23,17 +23,17 @@ BY_CALLS = "model(x): a call on the whole sequence for each token, without a cac
 BY_ITS_OWN = "generate: the scenario's own function."
 
 
-def new_tokens(findings: Findings) -> Section | None:
+def new_tokens(summary: Summary) -> Section | None:
     ways, rows, lines = set[str](), list[list[Cell]](), list[Words]()
-    for row in findings.plain.rows:
+    for row in summary.plain.rows:
         cases = {column: case for column, case in row.cases.items() if not case.failure}
         tokens = written({column: [measurement for _, measurement in case.trials] for column, case in cases.items()})
         if tokens:
             ways |= {way for _, way in tokens}
-            rows += _rows(row, findings.plain.columns)
+            rows += _rows(row, summary.plain.columns)
             lines += [f"{row.label}: {sentence}" for sentence in _compared(tokens)]
     notes: list[Words] = [NOTE, *([BY_ITS_OWN] if "own" in ways else []), *([BY_CALLS] if ways - {"own"} else [])]
-    table = Table(["workload", "metric", *names(findings.plain.columns).values()], rows)
+    table = Table(["workload", "metric", *names(summary.plain.columns).values()], rows)
     return Section("How fast are tokens generated?", table=table, lines=lines, notes=notes) if ways else None
 
 

@@ -1,8 +1,8 @@
 """Memory by phase: what each configuration holds after it, and the most that it held in it."""
 
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import MEMORY_PHASES
 from kerasbench.analysis.rows import Row
+from kerasbench.analysis.summary import Summary
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.stages import TRAIN
 from kerasbench.report.kinds import ordered
@@ -14,10 +14,10 @@ KINDS = {PROCESS: "", "device": " on the device"}
 TITLED = ("build", TRAIN)  # of which the heading has the span
 
 
-def by_phase(findings: Findings) -> Section | None:
-    columns = findings.plain.columns
+def by_phase(summary: Summary) -> Section | None:
+    columns = summary.plain.columns
     rows, held_mib = list[list[Cell]](), dict[str, list[float]]()
-    for row, _ in ordered(findings.plain):
+    for row, _ in ordered(summary.plain):
         for phase, title in MEMORY_PHASES.items():
             for kind, where in KINDS.items():
                 cells = [_cell(row, column, kind, phase) for column in columns]

@@ -15,8 +15,8 @@ from rich.text import Text
 from kerasbench import events, variants
 from kerasbench.analysis.cases import STEADY, Measured, headline_of
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.plan.cases import Case, Plan
 from kerasbench.plan.duration import Eta, History, RunScatter, detectable, family_of, run_scatter
 from kerasbench.protocol.columns import CaseKey
@@ -61,7 +61,7 @@ class ConsoleProgress(Progress):
     REDRAW_S, REDRAW_CYCLE_S = 1.0, 0.5
     _above: Sequence[Text] = ()  # lines above the bar
 
-    def __init__(self, console: Console, sentences: Callable[[Findings], list[str]] = lambda findings: []) -> None:
+    def __init__(self, console: Console, sentences: Callable[[Summary], list[str]] = lambda summary: []) -> None:
         cropped = Column(no_wrap=True, overflow="crop")  # for "…" is a character that not every terminal has
         done = TextColumn("{task.completed:.0f}/{task.total:.0f}", table_column=cropped)
         columns = (done, BarColumn(24), TextColumn("{task.description}", markup=False, table_column=cropped))
@@ -203,10 +203,10 @@ class ConsoleProgress(Progress):
     def _end_round(self, record: Run, measured: Mapping[CaseKey, Measured]) -> None:
         if record.stopped_because:
             return
-        findings = Findings.of(record, measured)
-        for line in (f"after round {record.rounds_completed}:", *(f"  {line}" for line in self._sentences(findings))):
+        summary = summarize(record, measured)
+        for line in (f"after round {record.rounds_completed}:", *(f"  {line}" for line in self._sentences(summary))):
             self._say(line)
-        scatter = run_scatter(findings.summary, family_of(self._planned))
+        scatter = run_scatter(summary, family_of(self._planned))
         if scatter and (effects := detectable(self._planned, record.minimal_effect, scatter)):
             difference = percent(min(effects.values()))
             self._say(f"This run can detect differences of about {difference}, judging by its rounds so far.")

@@ -4,9 +4,9 @@ import dataclasses
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import longer_by_means
-from kerasbench.analysis.warnings import CaseWarning, programs_in
+from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.warnings import CaseWarning, concerns, programs_in
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import DEFAULT, Column, Options
 from kerasbench.report.command import command, rounds_of
@@ -28,23 +28,23 @@ Marks = dict[Case, list[int]]  # the numbers of the warnings that are about it
 Caution = tuple[list[Inline], Sequence[Case]]  # one kind of warning, and the cases that its number marks in tables
 
 
-def cautions(findings: Findings) -> tuple[list[Words], Marks]:
+def cautions(summary: Summary) -> tuple[list[Words], Marks]:
     """Return all warnings by how much they matter, those numbered that are about cases of a table."""
-    kinds = grouped((concern.what, concern) for concern in findings.concerns)
+    kinds = grouped((concern.what, concern) for concern in concerns(summary))
     alone = kinds.keys() - {*IN_DATA_ALONE, *OF_OTHERS}
-    of_kinds = (_caution(kind, kinds[kind], findings) for kind in WarningKind if kind in alone)
+    of_kinds = (_caution(kind, kinds[kind], summary) for kind in WarningKind if kind in alone)
     lines: list[Words] = []
     marks: Marks = {}
     number = 0
     for words, cases in (
-        *_failures(findings),
-        *_untrained(findings),
-        *_other_programs(findings, kinds),
+        *_failures(summary),
+        *_untrained(summary),
+        *_other_programs(summary, kinds),
         *of_kinds,
-        *_means(findings),
-        *_machine(findings),
+        *_means(summary),
+        *_machine(summary),
     ):
-        if cases and findings.is_ranked:  # else no cell of its tables is marked
+        if cases and summary.is_ranked:  # else no cell of its tables is marked
             number += 1
             words.insert(0, f"{mark([number])} ")
             for case in cases:
@@ -65,9 +65,9 @@ def more(cautions: Sequence[Words]) -> Section | None:
     return Section(f"{count(len(lines), 'more warning')}", lines=lines, folded=True) if lines else None
 
 
-def _failures(findings: Findings) -> Iterator[Caution]:
-    called = names(findings.summary.columns)
-    cases = [(row.label, column) for row, column, _ in findings.summary.failures]
+def _failures(summary: Summary) -> Iterator[Caution]:
+    called = names(summary.columns)
+    cases = [(row.label, column) for row, column, _ in summary.failures]
     if cases:
         places = [f"{label} on {called.get(column, column.label)}" for label, column in cases]
         who = f": {listed(places)}" if len(places) <= MOST_PLACES else ""
@@ -75,11 +75,11 @@ def _failures(findings: Findings) -> Iterator[Caution]:
         yield ([failed, f"{who}. Causes and what to do stand above."], cases)
 
 
-def _untrained(findings: Findings) -> Iterator[Caution]:
+def _untrained(summary: Summary) -> Iterator[Caution]:
     """Say of saved models why they are not trained, as their file's description has it."""
     reasons = {
         row.scenario.name: row.scenario.title.rpartition("; ")[2].rstrip(".")
-        for row in findings.summary.rows
+        for row in summary.rows
         if row.workload.predicts_only and row.scenario.title.endswith(f"{UNTRAINED}.")
     }
     if reasons:
@@ -88,9 +88,9 @@ def _untrained(findings: Findings) -> Iterator[Caution]:
         yield ([Strong("Predictions alone were measured."), f" {places}{many}."], [])
 
 
-def _other_programs(findings: Findings, kinds: Mapping[WarningKind, Sequence[CaseWarning]]) -> Iterator[Caution]:
+def _other_programs(summary: Summary, kinds: Mapping[WarningKind, Sequence[CaseWarning]]) -> Iterator[Caution]:
     """Say in one line what other programs did, and which they were where that is known."""
-    rows = {row.label: row for row in findings.summary.rows}
+    rows = {row.label: row for row in summary.rows}
     undecided = [concern.row for concern in kinds.get(WarningKind.UNDECIDED, ())]
     interrupted = [concern for concern in kinds.get(WarningKind.DISTURBED, ()) if concern.row not in undecided]
     if not undecided and not interrupted:
@@ -103,7 +103,7 @@ def _other_programs(findings: Findings, kinds: Mapping[WarningKind, Sequence[Cas
     if by_row:
         parts.append(f"in at least one round of {_shortened([*by_row], 'workload')}")
     parts += [concern.detail for concern in interrupted if concern.detail][:1]
-    parts += [f"{signal.reason} before the run" for signal in findings.record.noise if signal.name == WarningKind.LOAD]
+    parts += [f"{signal.reason} before the run" for signal in summary.record.noise if signal.name == WarningKind.LOAD]
     bold = f"Other programs{f' ({listed(who)})' if who else ''} used the CPU"
     yield [Strong(bold), f": {'; '.join(parts)}. {_sentence(WarningKind.UNDECIDED.remedy)}."], cases
 
@@ -112,14 +112,12 @@ def _shortened(labels: Sequence[str], what: str) -> str:
     return listed(labels) if len(labels) <= MOST_PLACES else count(len(labels), what)
 
 
-def _caution(kind: WarningKind, concerns: Sequence[CaseWarning], findings: Findings) -> Caution:
-    called = names(findings.summary.columns)
+def _caution(kind: WarningKind, concerns: Sequence[CaseWarning], summary: Summary) -> Caution:
+    called = names(summary.columns)
     places: list[str] = []
     cases: list[Case] = []
     by_case = {concern.row for concern in concerns if concern.columns}
-    measured = {
-        row.label: [column for column, case in row.cases.items() if case.trials] for row in findings.summary.rows
-    }
+    measured = {row.label: [column for column, case in row.cases.items() if case.trials] for row in summary.rows}
     for concern in [concern for concern in concerns if concern.columns or concern.row not in by_case]:
         is_all = concern.row in measured and set(concern.columns) >= set(measured[concern.row])
         who = "" if is_all else listed([called[column] for column in concern.columns if column in called])
@@ -137,7 +135,7 @@ def _caution(kind: WarningKind, concerns: Sequence[CaseWarning], findings: Findi
     estimated = f" (an estimated {span(shares, percent).replace(' % to', ' to')})" if shares else ""
     meaning = f"{_sentence(kind.meaning)}{estimated}"
     where = f": {_where(places, cases, called)}. " if any(places) else ". "
-    return ([Strong(meaning), where, *_to_do(kind, concerns[0], findings)], cases)
+    return ([Strong(meaning), where, *_to_do(kind, concerns[0], summary)], cases)
 
 
 def _where(places: Sequence[str], cases: Sequence[Case], called: Names) -> str:
@@ -149,9 +147,9 @@ def _where(places: Sequence[str], cases: Sequence[Case], called: Names) -> str:
     return f"{count(len(cases), 'case')}{of_one}" if cases else count(len(places), "workload")
 
 
-def _to_do(kind: WarningKind, example: CaseWarning, findings: Findings) -> list[Inline]:
+def _to_do(kind: WarningKind, example: CaseWarning, summary: Summary) -> list[Inline]:
     if kind is WarningKind.PAGES and example.columns:
-        row = next(row for row in findings.summary.rows if row.label == example.row)
+        row = next(row for row in summary.rows if row.label == example.row)
         config, name = row.origin.config, row.scenario.name
         config = dataclasses.replace(
             config,
@@ -164,7 +162,7 @@ def _to_do(kind: WarningKind, example: CaseWarning, findings: Findings) -> list[
         return ["Try it: ", Typed(command(config, config.scenarios, [])), "."]
     if kind.is_command:
         return ["What to do: ", Typed(kind.remedy), "."]
-    is_left = kind is WarningKind.SLOW and "--quick" not in rounds_of(findings.record.config)
+    is_left = kind is WarningKind.SLOW and "--quick" not in rounds_of(summary.record.config)
     return [f"{_sentence(kind.remedy)}{'; --quick leaves out even more' if is_left else ''}."]
 
 
@@ -172,9 +170,9 @@ def _sentence(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _means(findings: Findings) -> Iterator[Caution]:
-    called = names(findings.summary.columns)
-    ranked = findings.plain.ranked if findings.is_ranked else []
+def _means(summary: Summary) -> Iterator[Caution]:
+    called = names(summary.columns)
+    ranked = summary.plain.ranked if summary.is_ranked else []
     by_means = [
         f"{called[contrast.over.column]} takes {multiple(means)} on {row.label}"
         for row, ranking in ranked
@@ -187,9 +185,9 @@ def _means(findings: Findings) -> Iterator[Caution]:
         yield ([Strong("Occasional slow steps are not in a median."), text], [])
 
 
-def _machine(findings: Findings) -> Iterator[Caution]:
-    had_others = any(concern.what in OF_OTHERS for concern in findings.concerns)  # their line has what was busy before
-    for signal in findings.record.noise:
+def _machine(summary: Summary) -> Iterator[Caution]:
+    had_others = any(concern.what in OF_OTHERS for concern in concerns(summary))  # their line has what was busy before
+    for signal in summary.record.noise:
         if signal.name in set(WarningKind) and not (had_others and signal.name == WarningKind.LOAD):
             kind = WarningKind(signal.name)
             remedy = [" ", Typed(kind.remedy), "."] if kind.is_command else [f" {_sentence(kind.remedy)}."]

@@ -8,7 +8,6 @@ from kerasbench.analysis.cases import HEADLINE, STEADY
 from kerasbench.analysis.contrasts import apart, by_session
 from kerasbench.analysis.estimates import Verdict, estimate
 from kerasbench.analysis.families import ASSUMED, Family
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rankings import Ranking, beside, break_evens, longer_by_means, speed_ups
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import summarize
@@ -109,11 +108,11 @@ def test_a_row_whose_mean_lies_outside_its_interval_says_both_and_who_waited() -
             ("torch", waiting([20.0] * 6, [2.0] * 6)),  # whose mean is not worth a word
         )
     ]
-    findings = Findings.of(made.record(*trials, rounds=3))
-    (ranking,) = findings.plain.rankings
+    summary = summarize(made.record(*trials, rounds=3))
+    (ranking,) = summary.plain.rankings
     longer = {contrast.over.column: longer_by_means(contrast) for contrast in ranking.others}
     assert longer == {TENSORFLOW: pytest.approx(3.0, rel=0.01), TORCH: None}
-    (waited,) = (concern for concern in concerns(findings.summary) if TENSORFLOW in concern.columns)
+    (waited,) = (concern for concern in concerns(summary) if TENSORFLOW in concern.columns)
     assert (waited.what, waited.columns, waited.detail) == (WarningKind.WAITED, (TENSORFLOW,), "in 3 of 18 turns")
 
 

@@ -4,8 +4,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
-from kerasbench.analysis.summary import summarize
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
 from kerasbench.protocol.columns import Column, Options
@@ -152,7 +151,7 @@ def test_what_makes_a_trial_slow_is_a_warning(different: dict[str, Any], said: l
     assert [concern.detail for concern in warned if concern.what in kinds] == said
 
 
-def disturbed(*hits: Sequence[int]) -> Findings:
+def disturbed(*hits: Sequence[int]) -> Summary:
     """Blocks of JAX and torch, of which others took a core in these cycles, and torch took six times as long."""
     trials = []
     for block, hit in enumerate(hits, start=1):
@@ -164,16 +163,16 @@ def disturbed(*hits: Sequence[int]) -> Findings:
             )
             found = made.with_samples(made.sliced([step_ms] * 12, [2 * step_ms] * 12), train=slices)
             trials.append(made.in_block(block, found, backend=backend))
-    return Findings.of(made.record(*trials, rounds=len(hits)))
+    return summarize(made.record(*trials, rounds=len(hits)))
 
 
 @pytest.mark.parametrize(("hit", "first"), [(range(4), JAX), (range(7), None)])
 def test_a_row_is_decided_without_disturbed_cycles_where_enough_are_left(hit: range, first: Column | None) -> None:
-    findings = disturbed(hit)
-    (ranking,) = findings.plain.rankings
+    summary = disturbed(hit)
+    (ranking,) = summary.plain.rankings
     assert (ranking.winner, ranking.disturbed) == (first, first is None)
     assert (ranking.others[0].ratio.value == pytest.approx(3.0)) is (first is not None)
-    kinds = {concern.what for concern in concerns(findings.summary)}
+    kinds = {concern.what for concern in concerns(summary)}
     assert (WarningKind.UNDECIDED in kinds) is (first is None)
 
 
@@ -184,6 +183,6 @@ def test_blocks_without_disturbance_decide_alone() -> None:
 
 
 def test_where_most_of_enough_rounds_were_disturbed_the_remedy_is_a_quieter_machine() -> None:
-    summary = disturbed(*[range(12)] * 3, (), ()).summary
+    summary = disturbed(*[range(12)] * 3, (), ())
     kinds = {concern.what for concern in concerns(summary)}
     assert kinds & {WarningKind.SLICES, WarningKind.DISTURBED} == {WarningKind.DISTURBED}

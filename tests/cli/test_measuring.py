@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.api import Versions
 from kerasbench.api.results import Machines
 from kerasbench.cli import measuring
@@ -192,7 +192,7 @@ def test_a_gate_needs_every_machine(
     failed: dict[str, str], code: int, shell: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run = of_versions(*versions(ALIKE))
-    data, briefs = {"m1": made.stored(Path("results"), run).data}, [MachineSummary.of("m1", Findings.of(run))]
+    data, briefs = {"m1": made.stored(Path("results"), run).data}, [MachineSummary.of("m1", summarize(run))]
     machines = Machines(RunSettings(), data, failed, briefs=briefs)
     monkeypatch.setattr("kerasbench.api.measure_on_machines", Mock(return_value=machines))
     assert shell("versus", "old", "new", "--hosts", "m1,m2", "--fail-on", "regression")[0] == code
@@ -200,7 +200,7 @@ def test_a_gate_needs_every_machine(
 
 def test_what_continues_a_machine_s_run_names_interpreters_made_there(capsys: pytest.CaptureFixture[str]) -> None:
     ways, asked = ["m1:torch@old=/cache/a b/python"], RunSettings(hosts=["m1"], python=["m1:kerasbench=/k"])
-    briefs = [MachineSummary.of("m1", Findings.of(made.record(made.trial())))]
+    briefs = [MachineSummary.of("m1", summarize(made.record(made.trial())))]
     measuring.finish_machines(Machines(asked, {"m1": Path("m1.json")}, {}, ["m1"], ways, briefs))
     said = capsys.readouterr().err
     assert "--hosts=m1 --python=m1:kerasbench=/k '--python=m1:torch@old=/cache/a b/python'" in said

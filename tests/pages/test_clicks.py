@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.pages import html
 from kerasbench.results.store import load
 from tests import made
@@ -101,7 +101,7 @@ def seen(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     described = [facts.description for facts in record.scenarios]
     described = [replace(description, kind=kinds[description.name]) for description in described]
     facts = [replace(old, description=new) for old, new in zip(record.scenarios, described, strict=True)]
-    page = html.document([("here", Findings.of(replace(record, scenarios=facts)))])
+    page = html.document([("here", summarize(replace(record, scenarios=facts)))])
     return visited(tmp_path_factory.mktemp("browser"), page, VISITOR)
 
 
@@ -127,7 +127,7 @@ document.body.textContent = JSON.stringify({ ...seen, screen: document.documentE
 
 
 def test_a_phone_shows_all_ratios_of_twelve_workloads_without_a_swipe(tmp_path: Path) -> None:
-    page = html.document([("here", Findings.of(load(ROOT / "results" / "2026-11-27T203953.json")))])
+    page = html.document([("here", summarize(load(ROOT / "results" / "2026-11-27T203953.json")))])
     assert visited(tmp_path, page, PHONE) == {"rows": 12, "wide": 0, "screen": 390}
 
 

@@ -7,7 +7,6 @@ import json
 import msgspec
 import pytest
 
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.pages import data
 from kerasbench.pages.files import as_csv
@@ -18,7 +17,7 @@ from tests import made
 def test_a_loss_that_is_no_number_is_none() -> None:
     lost = made.changed(made.measurement(), learning={"loss": float("nan")})
     run = made.record(made.trial(found=lost), made.trial(backend="jax"))
-    printed = data.of_run(Findings.of(run), [run])
+    printed = data.of_run(summarize(run), [run])
     losses = [result.configuration.backend for result in printed.results if result.metric == "final_loss"]
     assert losses == ["jax"]
     text = json.dumps(printed.to_data(), allow_nan=False)  # fits the types that the schema in docs/ is made of

@@ -264,4 +264,4 @@ def test_tables_that_cannot_be_saved_can_still_be_shown(store: Store, monkeypatc
     assert not store.tables.exists()
     monkeypatch.setattr("kerasbench.pages.files.replace", Mock(side_effect=ResultsError("no space left")))
     drawn = save_report(made.record(made.trial()), store)
-    assert (drawn.unsaved, drawn.findings.record) == ("no space left", made.record(made.trial()))
+    assert (drawn.unsaved, drawn.summary.record) == ("no space left", made.record(made.trial()))

@@ -19,7 +19,6 @@ from markdown_it import MarkdownIt
 from properdocs.utils.yaml import yaml_load
 
 from kerasbench.analysis import compare
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.pages import files, html, page, several
 from kerasbench.pages.files import as_csv
@@ -64,13 +63,13 @@ def record(text: str) -> Run:
 
 def pages(record: Run, text: str) -> list[str]:
     """Return every markdown page that shows what stands in a file."""
-    run = Findings.of(record)
+    run = summarize(record)
     compared, text = compare.compare([record], [record]), f"{text}z"  # a title is never empty
     return [
         markdown.rendered(page.whole(run)),
         brief(run),
         drawn(several.changes(compared, text, text)),
-        drawn(several.side_by_side([(text, run.summary)])),
+        drawn(several.side_by_side([(text, run)])),
     ]
 
 
@@ -83,7 +82,7 @@ def parts(text: str) -> list[str]:
 @cache
 def harmless() -> tuple[list[list[str]], Page]:
     run = record("z")
-    return [parts(text) for text in pages(run, "z")], Page(html.document([("z", Findings.of(run))]))
+    return [parts(text) for text in pages(run, "z")], Page(html.document([("z", summarize(run))]))
 
 
 def on_site(text: str) -> Page:
@@ -112,7 +111,7 @@ def made_of(content: bytes, folder: Path) -> tuple[dict[str, Page], dict[str, se
     texts |= {f"brief {place}": text for place, text in enumerate(pages(run, run.machine.chip))}
     texts["folded"] = markdown.section(Section(run.scenarios[0].description.name, ["a"], folded=True))
     texts |= runpy.run_path(str(ROOT / "docs" / "tools" / "machines.py"))["made"](folder)
-    shown, charts = {"notebook": Page(html.notebook(page.whole(Findings.of(run))))}, {}
+    shown, charts = {"notebook": Page(html.notebook(page.whole(summarize(run))))}, {}
     for name, text in texts.items():
         if name.endswith(".svg"):
             charts[re.sub("[0-9a-f]{6}", "", name)] = {part.tag for part in ElementTree.fromstring(text).iter()}
@@ -168,7 +167,7 @@ def test_no_text_of_a_file_changes_what_a_page_consists_of(text: str) -> None:
     for drawn_page, expected in zip(pages(run, text), known, strict=True):
         assert parts(drawn_page) == expected
         assert all(c.isprintable() or c == "\n" for c in drawn_page)
-    shown = Page(html.document([(text, Findings.of(run))]))
+    shown = Page(html.document([(text, summarize(run))]))
     assert shown.tags == known_html.tags
     assert {name for name, _ in shown.attributes} == {name for name, _ in known_html.attributes}
     assert all(c.isprintable() or c == "\n" for c in shown.text)

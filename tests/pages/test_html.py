@@ -1,7 +1,7 @@
 import dataclasses
 import re
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.host import Machine
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.pages import html, page
@@ -12,7 +12,7 @@ from tests.made import JAX, TORCH
 from tests.pages.browser import Page
 
 
-def summary(text: str = "harmless") -> Findings:
+def summary(text: str = "harmless") -> Summary:
     """Everything that a page can show, with this text wherever a file can put text that the tables escape."""
     columns = {JAX: 1.0, TORCH: 3.0, Column("torch", "gpu"): 1.5}
     trials = [trial for name in ("dense", text) for trial in made.in_blocks(columns, made.steps, name=name)]
@@ -20,7 +20,7 @@ def summary(text: str = "harmless") -> Findings:
     noise = [Signal("others", Severity.INVALID, text)]
     machine = Machine(text, 2, 8 << 30, text, text)
     record = made.record(*trials, failed, rounds=3)
-    return Findings.of(dataclasses.replace(record, machine=machine, noise=noise))
+    return summarize(dataclasses.replace(record, machine=machine, noise=noise))
 
 
 def test_text_from_elsewhere_is_shown_as_it_is() -> None:

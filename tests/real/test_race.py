@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.modes.fastest import tell
 from kerasbench.protocol.columns import Column, Options
 from tests import made
@@ -48,7 +48,7 @@ def test_the_lines_to_write_choose_the_winner(tmp_path: Path) -> None:
     record = raced({winner: 1.0, JAX: 4.0}, baseline="jax")
     resolved = {"resolved": {"processors": str(min(os.sched_getaffinity(0)))}}
     trials = [made.changed(trial, measurement=resolved) for trial in record.trials]
-    (raced_row,) = tell.races(Findings.of(dataclasses.replace(record, trials=trials)))
+    (raced_row,) = tell.races(summarize(dataclasses.replace(record, trials=trials)))
     lines = tell.to_write(winner, raced_row)
     (compiled,) = (line.partition("(")[2][:-1] for line in lines if line.startswith("model.compile"))
     before, after = ("\n".join(line for line in lines if line.startswith(start)) for start in ("keras.", "model.u"))

@@ -4,7 +4,7 @@ import io
 
 from rich.console import Console
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary
 from kerasbench.pages import page
 from kerasbench.report import console, markdown
 from kerasbench.report.sections import Page, Section, Words, inlines
@@ -20,9 +20,9 @@ def drawn(shown: Section | Page | None) -> str:
     return markdown.rendered(shown) if isinstance(shown, Page) else markdown.section(shown)
 
 
-def brief(findings: Findings) -> str:
+def brief(summary: Summary) -> str:
     """Return what a terminal shows of a run, as markdown."""
-    return markdown.rendered(page.whole(findings).unfolded)
+    return markdown.rendered(page.whole(summary).unfolded)
 
 
 def on_terminal(shown: Page, colour: bool = False) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.host.noise import of_slices
 from kerasbench.modes.registry import mode_report
 from kerasbench.protocol.columns import Column
@@ -36,22 +36,22 @@ ALONE = [interrupted(trial, "chrome", "node") for trial in of_row("dense", 0)]
 WHY = "undecided, because other programs (chrome and node) used the CPU"
 
 
-def headlines(findings: Findings) -> list[str]:
+def headlines(summary: Summary) -> list[str]:
     """All that is said of who is fastest, but for the table."""
-    chart, kinds = charts.ratios(findings, answer.title(findings)), answer.kinds(findings)
-    index = [words for _, _, cells in mode_report("run").briefs(findings) for words in cells]
-    marks = warnings.cautions(findings)[0]
+    chart, kinds = charts.ratios(summary, answer.title(summary)), answer.kinds(summary)
+    index = [words for _, _, cells in mode_report("run").briefs(summary) for words in cells]
+    marks = warnings.cautions(summary)[0]
     bars = [repr(chart)] if chart else []
-    return [answer.title(findings), *answer.sentences(findings), *index, *map(plain, marks), drawn(kinds), *bars]
+    return [answer.title(summary), *answer.sentences(summary), *index, *map(plain, marks), drawn(kinds), *bars]
 
 
 def test_what_other_programs_interrupted_is_said_with_their_names_and_without_a_ratio() -> None:
-    findings = Findings.of(made.record(*ALONE, rounds=3))
-    assert answer.title(findings) == f"dense: {WHY}"
-    assert answer.sentences(findings) == [f"dense: {WHY}."]
-    assert not any(RATIO.search(text) for text in headlines(findings))
-    assert charts.ratios(findings, "") is None
-    shown = brief(findings)
+    summary = summarize(made.record(*ALONE, rounds=3))
+    assert answer.title(summary) == f"dense: {WHY}"
+    assert answer.sentences(summary) == [f"dense: {WHY}."]
+    assert not any(RATIO.search(text) for text in headlines(summary))
+    assert charts.ratios(summary, "") is None
+    shown = brief(summary)
     assert re.search(r"\d+× \(.*\), undecided ⚠¹", shown) and re.search(r"\d ms ⚠¹", shown)
     assert shown.count("Close other programs") == 1
     assert "⚠¹ **Other programs (chrome and node) used the CPU**: undecided: dense." in shown
@@ -60,27 +60,27 @@ def test_what_other_programs_interrupted_is_said_with_their_names_and_without_a_
 
 def test_of_several_workloads_the_others_keep_their_numbers() -> None:
     trials = [*ALONE, *of_row("conv", 3), *of_row("deep", 6)]
-    findings = Findings.of(made.record(*trials, rounds=3))
-    assert answer.title(findings) == f"JAX trains conv and deep fastest; dense is {WHY}"
-    chart = made.known(charts.ratios(findings, ""))
+    summary = summarize(made.record(*trials, rounds=3))
+    assert answer.title(summary) == f"JAX trains conv and deep fastest; dense is {WHY}"
+    chart = made.known(charts.ratios(summary, ""))
     assert "conv" in repr(chart) and "dense" not in repr(chart)
-    every = Findings.of(made.record(*ALONE, *map(interrupted, of_row("conv", 3)), rounds=3))
+    every = summarize(made.record(*ALONE, *map(interrupted, of_row("conv", 3)), rounds=3))
     assert answer.title(every) == f"2 workloads, all {WHY}"
 
 
 def test_a_step_of_a_script_s_own_loop_is_not_called_one_of_training() -> None:
-    loop = Findings.of(made.described(made.record(*of_row("dense", 0), rounds=3), loops=True))
+    loop = summarize(made.described(made.record(*of_row("dense", 0), rounds=3), loops=True))
     assert timed_in(loop.plain.rows) == "step of a loop" and verb(loop.plain.rows) == "runs"
-    both = [*loop.plain.rows, *Findings.of(made.record(*of_row("conv", 3), rounds=3)).plain.rows]
+    both = [*loop.plain.rows, *summarize(made.record(*of_row("conv", 3), rounds=3)).plain.rows]
     assert timed_in(both) == "training step or step of a loop" and verb(both) == "runs"
 
 
 def test_a_configuration_that_differs_from_itself_has_no_ratio_in_a_headline() -> None:
     again = {JAX: 1.0, TORCH: 203.0, TORCH.with_options(control=True): 300.0}
-    findings = Findings.of(made.record(*made.in_blocks(again, made.steps), rounds=3))
+    summary = summarize(made.record(*made.in_blocks(again, made.steps), rounds=3))
     why = "undecided, because the same configuration measured twice differs from itself"
-    assert answer.title(findings) == f"dense: {why}"
-    assert not any(RATIO.search(text) for text in headlines(findings)) and charts.ratios(findings, "") is None
+    assert answer.title(summary) == f"dense: {why}"
+    assert not any(RATIO.search(text) for text in headlines(summary)) and charts.ratios(summary, "") is None
 
 
 def title_of(winners: Mapping[str, Sequence[Column]]) -> str:
@@ -94,7 +94,7 @@ def title_of(winners: Mapping[str, Sequence[Column]]) -> str:
             trials += made.in_blocks({winner: 1.0, rival: 3.0}, made.steps, first=3 * len(kinds), name=name)
     record = made.record(*trials, rounds=3)
     scenarios = [made.changed(facts, description={"kind": kinds[facts.description.name]}) for facts in record.scenarios]
-    return answer.title(Findings.of(dataclasses.replace(record, scenarios=scenarios)))
+    return answer.title(summarize(dataclasses.replace(record, scenarios=scenarios)))
 
 
 @pytest.mark.parametrize(

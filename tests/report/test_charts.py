@@ -1,6 +1,6 @@
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.report import charts
 from kerasbench.report.sections import DotChart, round_numbers
@@ -13,7 +13,7 @@ def test_many_workloads_have_a_line_each_by_kind_of_model() -> None:
     kinds = ["transformer", "dense", "cnn", "dense", "other", "layer"]
     of_kinds = zip(run.scenarios, kinds, strict=True)
     scenarios = [made.changed(facts, description={"kind": kind}) for facts, kind in of_kinds]
-    chart = charts.ratios(Findings.of(made.changed(run, scenarios=scenarios)), "a title")
+    chart = charts.ratios(summarize(made.changed(run, scenarios=scenarios)), "a title")
     assert isinstance(chart, DotChart)
     assert [(kind, [label for label, _ in groups]) for kind, groups in chart.kinds] == [
         ("image CNNs", ["model2"]),

@@ -1,6 +1,6 @@
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.messages import Code, Failure
 from kerasbench.report import details
 from kerasbench.report.details import LAST_CHARACTERS, last_output
@@ -62,7 +62,7 @@ SAID_ALREADY = [(Code.OOM, TRACEBACK), (Code.PARITY, "x"), (Code.CRASH, "")]
 @pytest.mark.parametrize(("code", "detail", "shown"), [*ENDED, *((*said, False) for said in SAID_ALREADY)])
 def test_the_last_output_of_a_child_that_was_ended_is_shown_once(code: Code, detail: str, shown: bool) -> None:
     failed = made.trial(failure=Failure(code, "because", "mend it", "build", detail))
-    lines = made.known(details.failures(Findings.of(made.record(failed)))).lines
+    lines = made.known(details.failures(summarize(made.record(failed)))).lines
     assert [plain(line) for line in lines] == (["dense on PyTorch: last output: a | <b>"] if shown else [])
 
 
@@ -70,7 +70,7 @@ def test_of_an_exception_the_end_of_its_traceback_is_shown() -> None:
     frame = '  File "keras/models.py", line 7, in call\n    layer(x)\n    ~~~~~^^^\n'
     detail = TRACEBACK.replace("RuntimeError", f"{frame}RuntimeError")
     failed = made.trial(failure=Failure(Code.ERROR, "RuntimeError: no", "mend it", "build", detail))
-    (line,) = made.known(details.failures(Findings.of(made.record(failed)))).lines
+    (line,) = made.known(details.failures(summarize(made.record(failed)))).lines
     assert plain(line) == (
         "dense on PyTorch: last lines of the traceback: "
         'File "keras/models.py", line 7, in call / layer(x) / RuntimeError: no'
@@ -90,5 +90,5 @@ def test_losses_are_a_sentence_and_a_table_above_one_percent(loss: float, senten
         made.trial(backend=backend, found=made.changed(made.measurement(), learning={"loss": last}))
         for backend, last in (("jax", 2.0), ("torch", loss))
     ]
-    words, table = details.same_results(Findings.of(made.record(*trials)))
+    words, table = details.same_results(summarize(made.record(*trials)))
     assert words == sentence and (table is not None) is has_table

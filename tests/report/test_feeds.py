@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.protocol.columns import Column, Options
 from kerasbench.protocol.measurement import FeedAlone, Measurement, Samples, Slice
 from kerasbench.protocol.stages import FEED
@@ -22,9 +22,7 @@ def page(waiting: dict[Column, float]) -> Section | None:
     """Return the section on columns whose steps of 2 ms wait for such a share of their time."""
     measured = made.in_blocks(dict.fromkeys(waiting, 2.0), made.steps)
     return feeds.section(
-        Findings.of(
-            made.record(*(made.changed(t, measurement=fed(t.measurement, waiting[t.column])) for t in measured))
-        )
+        summarize(made.record(*(made.changed(t, measurement=fed(t.measurement, waiting[t.column])) for t in measured)))
     )
 
 
@@ -60,4 +58,4 @@ def test_each_feed_is_a_line_and_each_backend_a_column() -> None:
     assert [[cell.text for cell in row[:2]] for row in table.rows] == [["dense", "arrays"], ["dense", "grain"]]
     assert [cell.text[:7] for cell in table.rows[1][2:]] == ["1.00 ms", "–"]
     plain = dataclasses.replace(made.trial(1), measurement=made.steps(2.0))
-    assert feeds.section(Findings.of(made.record(plain))) is None
+    assert feeds.section(summarize(made.record(plain))) is None

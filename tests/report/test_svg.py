@@ -3,7 +3,7 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.modes.sweep.tell import _chart
 from kerasbench.protocol.columns import Options
 from kerasbench.report import svg
@@ -21,7 +21,7 @@ def file(chart: Chart | None) -> ET.Element:
 
 
 def curves(run: Run) -> Chart | None:
-    return _chart(Findings.of(run), "")
+    return _chart(summarize(run), "")
 
 
 def test_a_crossover_of_one_round_has_no_span() -> None:

@@ -9,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
@@ -119,10 +118,10 @@ def test_of_runs_without_trials_the_newest_stands() -> None:
 
 
 def test_what_has_too_few_rounds_is_not_called_faster_because_others_have_enough() -> None:
-    summary = Findings.of(merge([run(1.0), run(1.0, "conv", 1)])).summary
+    summary = summarize(merge([run(1.0), run(1.0, "conv", 1)]))
     assert {row.label: place.winner for row, place in summary.ranked} == {"conv": None, "dense": TORCH}
     assert [concern.row for concern in concerns(summary) if concern.what is WarningKind.FEW] == ["conv"]
-    (alone,) = Findings.of(merge([run(1.0, "conv", 1)])).summary.rankings
+    (alone,) = summarize(merge([run(1.0, "conv", 1)])).rankings
     assert (alone.fastest, alone.winner) == (TORCH, None)
 
 

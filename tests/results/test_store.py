@@ -10,7 +10,7 @@ from unittest.mock import Mock
 import msgspec
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError
 from kerasbench.pages import page
 from kerasbench.protocol.columns import Device
@@ -44,7 +44,7 @@ def test_what_is_empty_by_default_is_left_out_and_a_default_that_says_something_
 def test_what_was_computed_of_a_run_while_it_went_on_is_not_written(store: Store) -> None:
     """A value that was cached stands in ``vars`` as a field does."""
     fresh, read = (made.record(made.trial()) for _ in range(2))
-    page.whole(Findings.of(read))
+    page.whole(summarize(read))
     assert "median_ns" in vars(made.known(read.trials[0].measurement))
     store.finish(fresh)
     expected = store.data.read_bytes()

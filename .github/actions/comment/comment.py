@@ -68,7 +68,7 @@ def tables(folder: Path) -> str:
         if files[0].stat().st_size > MOST_BYTES:
             return "The result file is too large to be read here."
         found = kerasbench.load(files[0])
-        if found.findings.mode != "versus":
+        if found.summary.mode != "versus":
             return "The result file compares no versions."
         text = str(found)
     except KerasbenchError as error:

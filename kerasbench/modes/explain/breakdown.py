@@ -13,12 +13,11 @@ from enum import StrEnum
 from kerasbench.analysis.cases import STEADY, Measured
 from kerasbench.analysis.contrasts import CaseInRow, Contrast, believed, between, judge
 from kerasbench.analysis.estimates import Amount, LogEstimate, Verdict, estimate, mean_interval
-from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import NS_PER_MS
 from kerasbench.analysis.rankings import BreakEven, break_evens
 from kerasbench.analysis.ratios import divide_slices, estimate_ratio
 from kerasbench.analysis.rows import Row
-from kerasbench.analysis.summary import Summary
+from kerasbench.analysis.summary import Summary, derived
 from kerasbench.modes.explain.causes import TriedCause, tried_causes
 from kerasbench.protocol.columns import CaseKey, Column
 from kerasbench.protocol.measurement import Measurement, Samples
@@ -74,15 +73,14 @@ class StepBreakdown:
 
 
 @derived
-def explained(findings: Findings) -> list[StepBreakdown]:
-    summary = findings.summary
+def explained(summary: Summary) -> list[StepBreakdown]:
     operations = {(flops.scenario, flops.workload): flops.operations for flops in summary.record.flops}
     cases = [
         CaseInRow(row, column) for row, column, case in summary.cases if case.failure is None and _with_parts(case)
     ]
     counted = [operations.get((case.key.scenario, case.key.workload)) for case in cases]
-    parts = zip(cases, counted, _advice(summary, cases), tried_causes(cases, findings.effect), strict=True)
-    return [_breakdown(*of_case, findings.effect) for of_case in parts]
+    parts = zip(cases, counted, _advice(summary, cases), tried_causes(cases, summary.effect), strict=True)
+    return [_breakdown(*of_case, summary.effect) for of_case in parts]
 
 
 def _with_parts(case: Measured) -> list[Measurement]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from kerasbench.analysis.contrasts import believed
 from kerasbench.analysis.estimates import Amount, Estimate
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import NS_PER_MS
+from kerasbench.analysis.summary import Summary
 from kerasbench.modes.explain import MODE
 from kerasbench.modes.explain.breakdown import WORTH_A_HINT, Advice, Help, StepBreakdown, explained
 from kerasbench.modes.explain.causes import CauseOutcome, TriedCause
@@ -224,8 +224,8 @@ class ExplainReport(ModeReport):
     def words(self, config: RunConfig) -> list[str]:
         return [*super().words(config), *(["--without-causes"] if MODE.settings_of(config).causes is False else [])]
 
-    def title(self, findings: Findings) -> str:
-        breakdowns = explained(findings)
+    def title(self, summary: Summary) -> str:
+        breakdowns = explained(summary)
         named = names(breakdown.column for breakdown in breakdowns)
         largest: dict[tuple[str, str], list[str]] = {}
         for breakdown in breakdowns:
@@ -237,8 +237,8 @@ class ExplainReport(ModeReport):
             largest.setdefault((breakdown.row.label, what), []).append(who)
         return "; ".join([f"{label}: {what} on {listed(who)}" for (label, what), who in largest.items()][:3])
 
-    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        breakdowns = explained(findings)
+    def sections(self, summary: Summary, marks: Marks) -> Iterator[Section]:
+        breakdowns = explained(summary)
         if not breakdowns:
             return
         named = names(breakdown.column for breakdown in breakdowns)
@@ -262,27 +262,27 @@ class ExplainReport(ModeReport):
         streams = {breakdown.row.workload.streams for breakdown in breakdowns}
         waits = {False: FROM_ARRAYS, True: FROM_STREAM}
         notes: list[Words] = [f"{PARTS} {' '.join(text for streamed, text in waits.items() if streamed in streams)}"]
-        called = names(findings.summary.columns)
+        called = names(summary.columns)
         lines = [line for breakdown in breakdowns for line in _advice(breakdown, called)]
-        chart = _chart([breakdown for breakdown in breakdowns if not doubt(breakdown)], self.title(findings))
+        chart = _chart([breakdown for breakdown in breakdowns if not doubt(breakdown)], self.title(summary))
         yield Section("Where the time goes", chart=chart, table=Table(headers, rows), notes=notes, lines=lines)
         if causes := [words for breakdown in breakdowns for words in _causes(breakdown, called)]:
             is_tried = any(tried.contrast for breakdown in breakdowns for tried in breakdown.causes)
             yield Section("What makes a step slow?", lines=causes, notes=[TRIED] if is_tried else [])
 
-    def details(self, findings: Findings) -> Iterator[Section]:
-        called = names(findings.summary.columns)
-        for breakdown in explained(findings):
+    def details(self, summary: Summary) -> Iterator[Section]:
+        called = names(summary.columns)
+        for breakdown in explained(summary):
             case = f"{breakdown.row.label} on {called[breakdown.column]}"
             heading = f"{case}: first step, warm-up and floating-point operations"
             yield Section(heading, lines=list(_more(breakdown, called)), folded=True)
 
-    def sentences(self, findings: Findings) -> list[str]:
-        return [" ".join(sentences(breakdown)) for breakdown in explained(findings)]
+    def sentences(self, summary: Summary) -> list[str]:
+        return [" ".join(sentences(breakdown)) for breakdown in explained(summary)]
 
-    def data(self, findings: Findings) -> Document:
+    def data(self, summary: Summary) -> Document:
         whole = Document()
-        for breakdown in explained(findings):
+        for breakdown in explained(summary):
             case = of_key(breakdown.row.key(breakdown.column))
             for metric in METRICS:
                 amount: Estimate | None = getattr(breakdown, metric)

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from kerasbench import backends, variants
 from kerasbench.analysis.contrasts import CaseInRow
-from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import BY_NAME, RATE
+from kerasbench.analysis.summary import Summary, derived
 from kerasbench.modes.fastest import DEFAULT_TRIES, MODE, MOST_ROUNDS, FastestSettings, RaceConfig
 from kerasbench.modes.fastest.race import Race, race_of
 from kerasbench.protocol.columns import APPLE, CPU, Column
@@ -29,9 +29,9 @@ ON_CPU = "export CUDA_VISIBLE_DEVICES=-1"  # keeps a script on the CPU; it says 
 
 
 @derived
-def races(findings: Findings) -> list[Race]:
+def races(summary: Summary) -> list[Race]:
     """Return how each workload's candidates came out; beside other rows, theirs are plain ones."""
-    rows = findings.summary.rows if findings.mode == MODE.name else []
+    rows = summary.rows if summary.mode == MODE.name else []
     return [race for row in rows if (race := race_of(row)) is not None]
 
 
@@ -195,19 +195,19 @@ class FastestReport(ModeReport):
         most = config.effort.max_rounds
         return [] if most == MOST_ROUNDS else ["--rounds", str(most)]
 
-    def title(self, findings: Findings) -> str:
-        every = races(findings)
+    def title(self, summary: Summary) -> str:
+        every = races(summary)
         return sentence(every[0]).rstrip(".") if len(every) == 1 else "; ".join(map(_title, every))
 
-    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        every = races(findings)
+    def sections(self, summary: Summary, marks: Marks) -> Iterator[Section]:
+        every = races(summary)
         for index, race in enumerate(every):
             section = _section(race, sentence(race) if index else "")  # the first stands below the title of the page
             more = [sentence(race)] if len(every) > 1 and not index else []
             yield section._replace(intro=[*more, *section.intro])
 
-    def details(self, findings: Findings) -> Iterator[Section]:
-        all_races = races(findings)
+    def details(self, summary: Summary) -> Iterator[Section]:
+        all_races = races(summary)
         for race in all_races:
             called, shown = names(race.candidates), _shown(race)
             rows = [
@@ -220,17 +220,17 @@ class FastestReport(ModeReport):
                 table = Table(["candidate", "takes", "rounds", "how it ended"], rows)
                 yield Section(f"The other {count(len(rows), 'candidate')}{of}", table=table, folded=True)
 
-    def advice(self, findings: Findings) -> Iterable[Words]:
-        disturbed = {row.label for row, ranking in findings.summary.ranked if ranking.disturbed}  # which a warning says
-        decided = [race for race in races(findings) if race.is_over or race.row.label not in disturbed]
+    def advice(self, summary: Summary) -> Iterable[Words]:
+        disturbed = {row.label for row, ranking in summary.ranked if ranking.disturbed}  # which a warning says
+        decided = [race for race in races(summary) if race.is_over or race.row.label not in disturbed]
         return (words for race in decided for words in before_use(race))
 
-    def sentences(self, findings: Findings) -> list[str]:
-        return [sentence(race) for race in races(findings)]
+    def sentences(self, summary: Summary) -> list[str]:
+        return [sentence(race) for race in races(summary)]
 
-    def briefs(self, findings: Findings) -> Iterator[Brief]:
-        called, by_row = names(findings.summary.columns), {race.row.label: race for race in races(findings)}
-        for row, ranking in findings.summary.ranked if findings.mode == MODE.name else ():
+    def briefs(self, summary: Summary) -> Iterator[Brief]:
+        called, by_row = names(summary.columns), {race.row.label: race for race in races(summary)}
+        for row, ranking in summary.ranked if summary.mode == MODE.name else ():
             race = by_row.get(row.label)
             if race is None:
                 yield row, "", answer.in_brief(row, ranking, called)
@@ -239,14 +239,14 @@ class FastestReport(ModeReport):
             gain = f"{of_race[race.baseline]} {times(race.gain)}" if race.baseline and race.gain else NOTHING
             yield row, "race", [of_race[race.leader] + ("" if race.is_over else " (undecided)"), gain]
 
-    def contrasts(self, findings: Findings) -> Told:
-        for race in races(findings):
+    def contrasts(self, summary: Summary) -> Told:
+        for race in races(summary):
             for column, contrast in race.contrasts.items():
                 yield contrast, {"dropped": column in race.left}
 
-    def data(self, findings: Findings) -> Document:
+    def data(self, summary: Summary) -> Document:
         document = Document()
-        for race in races(findings):
+        for race in races(summary):
             winner = Winner(
                 **of_key(race.row.key(race.leader)),
                 metric=race.metric,

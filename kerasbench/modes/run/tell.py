@@ -6,10 +6,10 @@ from itertools import chain
 
 from kerasbench import variants
 from kerasbench.analysis.contrasts import between
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import METRICS
 from kerasbench.analysis.rankings import Ranking
 from kerasbench.analysis.rows import Row
+from kerasbench.analysis.summary import Summary
 from kerasbench.modes.run import RunSettings
 from kerasbench.protocol.columns import Column
 from kerasbench.report import answer, contrasts, data, details, feeds, generation, memory
@@ -49,27 +49,27 @@ class RunReport(ModeReport):
     def words(self, config: RunConfig) -> list[str]:
         return [*config.scenarios]
 
-    def title(self, findings: Findings) -> str:
-        return "" if findings.sized.rows and not findings.plain.rows else answer.title(findings)
+    def title(self, summary: Summary) -> str:
+        return "" if summary.sized.rows and not summary.plain.rows else answer.title(summary)
 
-    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        yield from filter(None, [answer.section(findings, marks)])
-        yield from filter(None, (build(findings) for build in UNFOLDED.values()))
+    def sections(self, summary: Summary, marks: Marks) -> Iterator[Section]:
+        yield from filter(None, [answer.section(summary, marks)])
+        yield from filter(None, (build(summary) for build in UNFOLDED.values()))
 
-    def details(self, findings: Findings) -> Iterable[Section]:
-        return filter(None, (build(findings) for build in FOLDED.values()))
+    def details(self, summary: Summary) -> Iterable[Section]:
+        return filter(None, (build(summary) for build in FOLDED.values()))
 
-    def sentences(self, findings: Findings) -> list[str]:
-        lines = answer.sentences(findings)
-        return [f"{answer.title(findings)}.", *lines] if len(lines) > 1 else lines
+    def sentences(self, summary: Summary) -> list[str]:
+        lines = answer.sentences(summary)
+        return [f"{answer.title(summary)}.", *lines] if len(lines) > 1 else lines
 
-    def briefs(self, findings: Findings) -> Iterator[Brief]:
-        called = names(findings.summary.columns)
-        for row, ranking in findings.plain.ranked:
+    def briefs(self, summary: Summary) -> Iterator[Brief]:
+        called = names(summary.columns)
+        for row, ranking in summary.plain.ranked:
             yield row, "", answer.in_brief(row, ranking, called)
 
-    def contrasts(self, findings: Findings) -> Told:
-        for row, ranking, fastest in _ranked(findings):
+    def contrasts(self, summary: Summary) -> Told:
+        for row, ranking, fastest in _ranked(summary):
             for column in row.cases:
                 for metric in METRICS if column != fastest else ():
                     contrast = ranking.over_fastest(column) if metric.name == row.headline else None
@@ -77,19 +77,19 @@ class RunReport(ModeReport):
                         contrast = between(row, column, fastest, metric.name)
                     if contrast is not None:
                         yield contrast, {}
-        yield from ((other, {}) for other in (*findings.speed_ups, *chain(*findings.besides.values())))
-        controls = [ranking.control for ranking in findings.summary.rankings if ranking.control is not None]
+        yield from ((other, {}) for other in (*summary.speed_ups, *chain(*summary.besides.values())))
+        controls = [ranking.control for ranking in summary.rankings if ranking.control is not None]
         yield from ((control, {"is_control": True}) for control in controls)
 
-    def data(self, findings: Findings) -> Document:
+    def data(self, summary: Summary) -> Document:
         winners = []
-        for row, ranking, fastest in _ranked(findings):
+        for row, ranking, fastest in _ranked(summary):
             is_clear = ranking.winner is not None
             winners.append(Winner(**data.of_key(row.key(fastest)), metric=row.headline, clearly=is_clear))
         return Document(fastest=winners)
 
 
-def _ranked(findings: Findings) -> Iterator[tuple[Row, Ranking, Column]]:
-    for row, ranking in findings.summary.ranked:
+def _ranked(summary: Summary) -> Iterator[tuple[Row, Ranking, Column]]:
+    for row, ranking in summary.ranked:
         if ranking.fastest is not None and not row.origin.config.paired:
             yield row, ranking, ranking.fastest

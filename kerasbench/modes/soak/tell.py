@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 
 from kerasbench.analysis.estimates import Estimate, Interval, mean
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary
 from kerasbench.analysis.warnings import LEAST_SLOWER, slower_by_subnormals
 from kerasbench.modes.soak import JUDGED_MINUTES, MODE
 from kerasbench.modes.soak.trend import Soak, soaks
@@ -122,8 +122,8 @@ class SoakReport(ModeReport):
     def rounds(self, config: RunConfig) -> list[str]:
         return []
 
-    def title(self, findings: Findings) -> str:
-        of_run = soaks(findings)
+    def title(self, summary: Summary) -> str:
+        of_run = soaks(summary)
         if not of_run:
             return ""
         named = names(soak.column for soak in of_run)
@@ -148,8 +148,8 @@ class SoakReport(ModeReport):
             slower = f"steps become slower on {who(slows)}" if slows else "nothing becomes slower"
         return f"{workload}{memory}, {slower}, within {lasted}"
 
-    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        of_run = soaks(findings)
+    def sections(self, summary: Summary, marks: Marks) -> Iterator[Section]:
+        of_run = soaks(summary)
         if not of_run:
             return
         named, tells = names(soak.column for soak in of_run), any(soak.held_on_device_mib for soak in of_run)
@@ -174,29 +174,29 @@ class SoakReport(ModeReport):
             notes.append("A build is followed by fit() for one epoch of at most 16 steps; then the session is cleared.")
         if any(soak.column.device != CPU and not soak.held_on_device_mib for soak in of_run):
             notes.append("Host memory alone: the device does not report what it holds, so a leak there is not found.")
-        chart = _chart(of_run, self.title(findings))
-        yield Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=self.sentences(findings))
+        chart = _chart(of_run, self.title(summary))
+        yield Section("", chart=chart, table=Table(headers, rows), notes=notes, lines=self.sentences(summary))
 
-    def advice(self, findings: Findings) -> Iterator[Words]:
-        if not all(soak.is_judged for soak in soaks(findings)):
+    def advice(self, summary: Summary) -> Iterator[Words]:
+        if not all(soak.is_judged for soak in soaks(summary)):
             least = f"{JUDGED_MINUTES:g} minute"
             yield [Strong("Too short."), f" Below {least} no trend is judged. Leave out --minutes: it takes 5."]
 
-        few = [soak for soak in soaks(findings) if soak.is_judged and soak.memory_bytes_per_unit is None]
+        few = [soak for soak in soaks(summary) if soak.is_judged and soak.memory_bytes_per_unit is None]
         if few:
-            named = names(soak.column for soak in soaks(findings))
+            named = names(soak.column for soak in soaks(summary))
             who = listed([named[soak.column] for soak in few])
             yield [Strong(f"Too short on {who}."), " Too few steps or builds for a trend: give it more --minutes."]
 
-    def sentences(self, findings: Findings) -> list[str]:
-        named = names(soak.column for soak in soaks(findings))
-        return [f"{soak.row.label} on {named[soak.column]}: {'; '.join(_parts(soak))}." for soak in soaks(findings)]
+    def sentences(self, summary: Summary) -> list[str]:
+        named = names(soak.column for soak in soaks(summary))
+        return [f"{soak.row.label} on {named[soak.column]}: {'; '.join(_parts(soak))}." for soak in soaks(summary)]
 
-    def briefs(self, findings: Findings) -> Iterator[Brief]:
-        return ((row, "soak", [NOTHING, NOTHING]) for row in findings.summary.rows if findings.mode == MODE.name)
+    def briefs(self, summary: Summary) -> Iterator[Brief]:
+        return ((row, "soak", [NOTHING, NOTHING]) for row in summary.rows if summary.mode == MODE.name)
 
-    def data(self, findings: Findings) -> Document:
-        return Document(trends=list(map(_trend, soaks(findings))))
+    def data(self, summary: Summary) -> Document:
+        return Document(trends=list(map(_trend, soaks(summary))))
 
 
 def _trend(soak: Soak) -> Trend:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
 from kerasbench.analysis.estimates import Interval, t_quantile
-from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.rows import Row
+from kerasbench.analysis.summary import Summary, derived
 from kerasbench.modes.soak import JUDGED_MINUTES, MODE
 from kerasbench.protocol.columns import Column
 from kerasbench.protocol.measurement import Measurement, Samples
@@ -86,9 +86,9 @@ class Soak:
 
 
 @derived
-def soaks(findings: Findings) -> list[Soak]:
+def soaks(summary: Summary) -> list[Soak]:
     soaks = []
-    for row, column, case in findings.summary.cases if findings.mode == MODE.name else ():
+    for row, column, case in summary.cases if summary.mode == MODE.name else ():
         if case.failure is None and case.trials and not column.options.control:
             beside = row.cases.get(column.with_options(control=True))
             control = beside.trials[0][1].slices if beside and beside.trials else None

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from kerasbench import variants
 from kerasbench.analysis.estimates import MIN_TRIALS_FOR_INTERVAL
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.errors import UsageError
 from kerasbench.modes.sweep import MODE, SweepConfig, SweepSettings
 from kerasbench.modes.sweep.series import swept
@@ -58,7 +58,7 @@ class SweepPlanner(Planner[SweepConfig]):
         rounds, budget_s = record.rounds_completed, planned.effort.budget_s
         if not self.settings.refine or record.unfinished or rounds < MIN_TRIALS_FOR_INTERVAL:
             return None
-        wanted = more_sizes(Findings.of(record))
+        wanted = more_sizes(summarize(record))
         bases = {case.column: case for case in planned.cases if not case.options.control}
         cases = [
             replace(base, options=base.options.at(size)).resized()
@@ -103,14 +103,14 @@ def sizes_between(low: float, high: float, whole: bool) -> list[float]:
     return [size for size in dict.fromkeys(rounded) if low < size < high]
 
 
-def more_sizes(findings: Findings) -> dict[Size, set[Column]]:
+def more_sizes(summary: Summary) -> dict[Size, set[Column]]:
     """Return the sizes inside the brackets of crossings, each with the columns that cross.
 
     Of crossings that have an interval, and of which one column is the fastest of all on a side.
     """
-    fastest = {row.label: ranking.fastest for row, ranking in findings.sized.ranked}
+    fastest = {row.label: ranking.fastest for row, ranking in summary.sized.ranked}
     wanted: dict[Size, set[Column]] = {}
-    for series in swept(findings):
+    for series in swept(summary):
         base = next(iter(series.rows.values())).size or Size()
         is_batch = series.axis == "batch"
         for crossing in [crossing for crossing in series.crossings if crossing.has_interval]:

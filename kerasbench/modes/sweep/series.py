@@ -11,8 +11,8 @@ from itertools import combinations, pairwise
 from kerasbench import variants
 from kerasbench.analysis.contrasts import Contrast, believed, between, judge
 from kerasbench.analysis.estimates import CONFIDENCE, Estimate, Interval, LogEstimate, Verdict, t_quantile
-from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.rows import Row
+from kerasbench.analysis.summary import Summary, derived
 from kerasbench.protocol.columns import AXES, CPU, Axis, Column, Size
 from kerasbench.protocol.messages import Code
 
@@ -190,10 +190,10 @@ class Crossing:
 
 
 @derived
-def swept(findings: Findings) -> list[SizeSeries]:
+def swept(summary: Summary) -> list[SizeSeries]:
     """Return every workload and axis with two sizes or more; a run's duels are judged together."""
     grouped: dict[tuple[str, str, Axis], dict[float, Row]] = {}
-    for row in findings.summary.rows:
+    for row in summary.rows:
         for axis in AXES:
             if row.size and (size := row.size.along(axis)) is not None:
                 rest = Size(width=row.size.width) if axis == "batch" else Size(batch=row.size.batch)
@@ -206,7 +206,7 @@ def swept(findings: Findings) -> list[SizeSeries]:
         for size, contrast in of_pair.items()
     }
     pairs: dict[object, dict[tuple[Column, Column], dict[float, Contrast]]] = {key: {} for key in series}
-    for (key, pair, size), contrast in judge(contrasts, findings.effect).items():
+    for (key, pair, size), contrast in judge(contrasts, summary.effect).items():
         pairs[key].setdefault(pair, {})[size] = contrast
     return [
         replace(line, duels=[duel_of(*pair, of_pair) for pair, of_pair in pairs[key].items()])

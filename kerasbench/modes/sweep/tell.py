@@ -2,8 +2,8 @@
 
 from collections.abc import Collection, Iterator
 
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.rows import Row
+from kerasbench.analysis.summary import Summary
 from kerasbench.modes.sweep import MODE
 from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, SeriesPair, SizeSeries, swept
 from kerasbench.protocol.columns import Axis
@@ -20,19 +20,19 @@ AXES = {"batch": "batch size"}  # as a caption calls them
 FLAGS: dict[Axis, str] = {"batch": "--batch-size", "width": "--width"}
 
 
-def title(findings: Findings) -> str:
-    if lines := [f"On {series.label} {sentence}" for series, sentence in sentences(findings)]:
+def title(summary: Summary) -> str:
+    if lines := [f"On {series.label} {sentence}" for series, sentence in sentences(summary)]:
         return lines[0] if len(lines) == 1 else f"{lines[0]}; {len(lines) - 1} more below"
-    if labels := [series.label for series in swept(findings)]:
-        return f"A {timed_in(findings.sized.rows)} of {listed(labels)} at several sizes"
-    measured = [row.label for row in findings.sized.rows if any(case.trials for case in row.cases.values())]
-    called = names(findings.sized.columns)
-    return f"{listed(measured)}: one size" if measured else answer.nothing_compared(findings.sized, called)
+    if labels := [series.label for series in swept(summary)]:
+        return f"A {timed_in(summary.sized.rows)} of {listed(labels)} at several sizes"
+    measured = [row.label for row in summary.sized.rows if any(case.trials for case in row.cases.values())]
+    called = names(summary.sized.columns)
+    return f"{listed(measured)}: one size" if measured else answer.nothing_compared(summary.sized, called)
 
 
-def sentences(findings: Findings) -> list[tuple[SizeSeries, str]]:
-    called = names(findings.summary.columns)
-    return [(series, _of_pair(series, pair, called)) for series in swept(findings) for pair in series.duels]
+def sentences(summary: Summary) -> list[tuple[SizeSeries, str]]:
+    called = names(summary.columns)
+    return [(series, _of_pair(series, pair, called)) for series in swept(summary) for pair in series.duels]
 
 
 def _of_pair(series: SizeSeries, duel: SeriesPair, called: Names) -> str:
@@ -54,9 +54,9 @@ def _of_pair(series: SizeSeries, duel: SeriesPair, called: Names) -> str:
     return f"{faster} is faster than {loser} at every {'other ' if equal else ''}size ({span}){rest}"
 
 
-def _caption(findings: Findings, rows: Collection[Row]) -> Words:
+def _caption(summary: Summary, rows: Collection[Row]) -> Words:
     labels = {row.label for row in rows}
-    rankings = [ranking for row, ranking in findings.sized.ranked if row.label in labels]
+    rankings = [ranking for row, ranking in summary.sized.ranked if row.label in labels]
     compared = [contrast for ranking in rankings for contrast in ranking.others]
     interval = " (95 % interval)" if any(contrast.ratio.has_interval for contrast in compared) else ""
     others = f": the fastest in ms; the others take N× as long{interval}" if compared else ""
@@ -65,7 +65,7 @@ def _caption(findings: Findings, rows: Collection[Row]) -> Words:
     text = f"Time per {what.get(timed, f'{timed} (median)')}{others}."
     if not any(ranking.proven for ranking in rankings):
         return text
-    return [text, " ", Strong("Bold"), f": clearly fastest, by more than {as_given(findings.effect)}."]
+    return [text, " ", Strong("Bold"), f": clearly fastest, by more than {as_given(summary.effect)}."]
 
 
 def _notes(series: SizeSeries, called: Names) -> Iterator[str]:
@@ -93,9 +93,9 @@ def unit_of(series: SizeSeries) -> str:
     return timed_in(series.rows.values()).removeprefix("training ")
 
 
-def _chart(findings: Findings, title: str) -> LineChart | None:
+def _chart(summary: Summary, title: str) -> LineChart | None:
     panels = []
-    for series in swept(findings):
+    for series in swept(summary):
         steps_ms = {column: steps for column in series.columns if (steps := series.times_ms(column))}
         named, styles = names(steps_ms), charts.looks(steps_ms)
         lines = [Line(named[column], styles[column], steps, column.backend) for column, steps in steps_ms.items()]
@@ -108,8 +108,8 @@ def _chart(findings: Findings, title: str) -> LineChart | None:
     has_interval = any(step.low is not None for panel in panels for line in panel.lines for _, step in line.points)
     intervals = " Vertical lines: 95 % intervals." if has_interval else ""
     axes = " and ".join(dict.fromkeys(AXES.get(panel.axis, panel.axis) for panel in panels))
-    units = " or ".join(dict.fromkeys(map(unit_of, swept(findings))))
-    caption = f"Time per {units} by {axes}, both axes logarithmic.{intervals} {charts.where(findings.record)}."
+    units = " or ".join(dict.fromkeys(map(unit_of, swept(summary))))
+    caption = f"Time per {units} by {axes}, both axes logarithmic.{intervals} {charts.where(summary.record)}."
     return LineChart(title, caption, panels)
 
 
@@ -124,50 +124,50 @@ class SweepReport(ModeReport):
             words += [flag, ",".join(dict.fromkeys(along))] if along else []
         return words
 
-    def title(self, findings: Findings) -> str:
-        return title(findings) if findings.sized.rows and not findings.plain.rows else ""
+    def title(self, summary: Summary) -> str:
+        return title(summary) if summary.sized.rows and not summary.plain.rows else ""
 
-    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
-        if not any(row.origin.agenda.sized for row in findings.sized.rows):  # but one size more of an explanation
+    def sections(self, summary: Summary, marks: Marks) -> Iterator[Section]:
+        if not any(row.origin.agenda.sized for row in summary.sized.rows):  # but one size more of an explanation
             return
-        chart = _chart(findings, title(findings))
-        rankings = {row.label: ranking for row, ranking in findings.sized.ranked}
-        called, every = names(findings.sized.columns), names(findings.summary.columns)
-        for series in swept(findings):
+        chart = _chart(summary, title(summary))
+        rankings = {row.label: ranking for row, ranking in summary.sized.ranked}
+        called, every = names(summary.sized.columns), names(summary.columns)
+        for series in swept(summary):
             of_pairs = [_of_pair(series, duel, every) for duel in series.duels]
-            is_in_title = len(of_pairs) == len(swept(findings)) == 1
+            is_in_title = len(of_pairs) == len(swept(summary)) == 1
             lines = [] if is_in_title else [f"{sentence[0].upper()}{sentence[1:]}." for sentence in of_pairs]
             rows = []
             for size, row in series.rows.items():
                 numbers = [answer.cell(row, rankings[row.label], column, marks) for column in series.columns]
                 rows.append([Cell(size_along(series.axis, size), size), *numbers])
             table = Table([series.axis, *(called[column] for column in series.columns)], rows)
-            notes = [_caption(findings, series.rows.values()), *_notes(series, called)]
+            notes = [_caption(summary, series.rows.values()), *_notes(series, called)]
             yield Section(f"{series.label} by {series.axis}", chart=chart, table=table, notes=notes, lines=lines)
             chart = None
         # The times at sizes that no series has: of a sweep that ended after its first one.
-        in_series = {row.label for series in swept(findings) for row in series.rows.values()}
+        in_series = {row.label for series in swept(summary) for row in series.rows.values()}
         alone = [
             [Cell(row.label), *(answer.cell(row, ranking, column, marks) for column in called)]
-            for row, ranking in findings.sized.ranked
+            for row, ranking in summary.sized.ranked
             if row.label not in in_series
         ]
-        if alone and not findings.plain.rows:
+        if alone and not summary.plain.rows:
             table = Table(["workload", *called.values()], alone)
-            yield Section("Sizes without a series", table=table, notes=[_caption(findings, findings.sized.rows)])
+            yield Section("Sizes without a series", table=table, notes=[_caption(summary, summary.sized.rows)])
 
-    def sentences(self, findings: Findings) -> list[str]:
-        return [f"On {series.label} {sentence}." for series, sentence in sentences(findings)]
+    def sentences(self, summary: Summary) -> list[str]:
+        return [f"On {series.label} {sentence}." for series, sentence in sentences(summary)]
 
-    def briefs(self, findings: Findings) -> Iterator[Brief]:
-        for row in findings.sized.rows:
-            if any(series.name == row.name for series in swept(findings)):
-                of_row = [sentence for series, sentence in sentences(findings) if series.name == row.name]
+    def briefs(self, summary: Summary) -> Iterator[Brief]:
+        for row in summary.sized.rows:
+            if any(series.name == row.name for series in swept(summary)):
+                of_row = [sentence for series, sentence in sentences(summary) if series.name == row.name]
                 yield row, "sizes", [NOTHING, "; ".join(of_row) or NOTHING]
 
-    def data(self, findings: Findings) -> Document:
+    def data(self, summary: Summary) -> Document:
         whole = Document()
-        for series in swept(findings):
+        for series in swept(summary):
             row = next(iter(series.rows.values()))
             for column, cost in series.costs.items():
                 case = data.of_key(row.key(column)) | {"batch_size": None}

@@ -8,9 +8,9 @@ from kerasbench.analysis.cases import FIRST_STEP, PREDICTED_ONE, PREDICTED_RATE
 from kerasbench.analysis.contrasts import CaseInRow, Contrast, between, judge
 from kerasbench.analysis.differences import Difference, differences
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.findings import Findings, derived
 from kerasbench.analysis.metrics import MEMORY_BY_PHASE
 from kerasbench.analysis.rows import Row
+from kerasbench.analysis.summary import Summary, derived
 from kerasbench.errors import Undecided
 from kerasbench.modes.versus import MODE
 from kerasbench.protocol.columns import CaseKey, Column
@@ -128,13 +128,13 @@ def require_decided(comparisons: Sequence[Versus]) -> None:
 
 
 @derived
-def versions(findings: Findings) -> list[Versus]:
+def versions(summary: Summary) -> list[Versus]:
     """Compare each head with its base; none where no versions were compared."""
     rows: dict[str, list[Row]] = {}
-    for row in findings.summary.rows:
+    for row in summary.rows:
         if row.origin.config.mode == MODE.name:
             rows.setdefault(MODE.settings_of(row.origin.config).base, []).append(row)
-    return [comparison for base, measured in rows.items() for comparison in _compared(base, measured, findings.effect)]
+    return [comparison for base, measured in rows.items() for comparison in _compared(base, measured, summary.effect)]
 
 
 def _compared(base: str, rows: Sequence[Row], effect: float) -> Iterator[Versus]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from kerasbench import backends, events
 from kerasbench.analysis.estimates import MINIMAL_EFFECT
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import Summary
 from kerasbench.environments import sides
 from kerasbench.environments.interpreters import Interpreters
 from kerasbench.errors import UsageError
@@ -67,7 +67,7 @@ class VersusPlanner(Planner[VersusConfig]):
         return replace(usual, stop=StopReason.BROKEN) if is_broken else usual
 
 
-Compare = Callable[[str, str], tuple[Findings, Path]]  # base and head: what was measured, and the file of its tables
+Compare = Callable[[str, str], tuple[Summary, Path]]  # base and head: what was measured, and the file of its tables
 Say = Callable[[str], None]
 
 
@@ -89,11 +89,11 @@ def search(versions: Sequence[str], compare: Compare, say: Say) -> Bisection:
 def _probe(versions: Sequence[str], compare: Compare, say: Say, index: int, case: Case | None) -> Probe:
     base, head = versions[0], versions[index]
     say(f"bisect: {head} beside {base}")
-    findings, tables = compare(base, head)
-    if findings.record.stopped_because == INTERRUPTED:
+    summary, tables = compare(base, head)
+    if summary.record.stopped_because == INTERRUPTED:
         say(f"bisect: interrupted while it measured {head} ({tables})")
         raise KeyboardInterrupt
-    (compared,) = compared_versions(findings)
+    (compared,) = compared_versions(summary)
     probe = probe_of(index, compared, case)
     if probe.ratio:
         say(f"bisect: {head} takes {times(probe.ratio)} as long as {base} ({tables})")

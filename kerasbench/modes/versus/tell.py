@@ -8,8 +8,8 @@ from kerasbench.analysis.cases import FIRST_STEP, HEADLINE, PREDICTED, PREDICTED
 from kerasbench.analysis.contrasts import CaseInRow, Contrast
 from kerasbench.analysis.differences import Difference
 from kerasbench.analysis.estimates import MINIMAL_EFFECT, Verdict
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.metrics import BY_NAME, RATE
+from kerasbench.analysis.summary import Summary
 from kerasbench.modes.versus import MODE
 from kerasbench.modes.versus.pairs import DEVICE_MEMORY, MEMORY, UNTOUCHED, VersionPair, Versus, versions
 from kerasbench.protocol.columns import CaseKey, Column
@@ -187,12 +187,12 @@ class VersusReport(ModeReport):
         if (threshold := MODE.settings_of(config).threshold) > MINIMAL_EFFECT:
             yield from ("--threshold", f"{100 * threshold:g}%")
 
-    def title(self, findings: Findings) -> str:
-        return _titled(versions(findings)) if findings.mode == MODE.name else ""
+    def title(self, summary: Summary) -> str:
+        return _titled(versions(summary)) if summary.mode == MODE.name else ""
 
-    def sections(self, findings: Findings, marks: Marks) -> Iterator[Section]:
+    def sections(self, summary: Summary, marks: Marks) -> Iterator[Section]:
         groups: dict[str, list[Versus]] = {}
-        for versus in versions(findings):
+        for versus in versions(summary):
             groups.setdefault(versus.base, []).append(versus)
         for comparisons in groups.values():
             steps = [step for versus in comparisons for step in versus.headlines]
@@ -202,37 +202,37 @@ class VersusReport(ModeReport):
             part = Section(_titled(comparisons), intro=intro, lines=lines)
             if steps:
                 notes = list(_notes(steps, len(comparisons), comparisons[0].effect))
-                chart, table = _chart(comparisons, findings.record), _table(comparisons, with_steps=True)
+                chart, table = _chart(comparisons, summary.record), _table(comparisons, with_steps=True)
                 part = part._replace(chart=chart, table=table, notes=notes)
-            if findings.mode == MODE.name or steps:
+            if summary.mode == MODE.name or steps:
                 yield part
-        for comparisons in groups.values() if findings.mode == MODE.name else ():
+        for comparisons in groups.values() if summary.mode == MODE.name else ():
             others = [number for versus in comparisons for number in versus.contrasts if not number.is_headline]
             clear = count(sum(contrast.is_decided for contrast in others), "clear difference")
             if others:
                 heading = f"First step, prediction and memory: {clear} in {len(others)} numbers"
                 yield Section(heading, table=_table(comparisons, with_steps=False), folded=True)
 
-    def advice(self, findings: Findings) -> Iterator[Words]:
-        if findings.mode == MODE.name and all(row.rounds < MIN_ROUNDS for row in findings.summary.rows):
+    def advice(self, summary: Summary) -> Iterator[Words]:
+        if summary.mode == MODE.name and all(row.rounds < MIN_ROUNDS for row in summary.rows):
             why = "They come from one process of each version, or two, which may be slow ones."
             yield [Strong("Do not publish these numbers."), f" {why}"]
 
-    def sentences(self, findings: Findings) -> list[str]:
-        of_versions = versions(findings) if findings.mode == MODE.name else []
+    def sentences(self, summary: Summary) -> list[str]:
+        of_versions = versions(summary) if summary.mode == MODE.name else []
         lines = [
             [*differing_facts(versus), f"{_overall(versus)}.", *worse(versus), *undecided(versus)]
             for versus in of_versions
         ]
         return list(dict.fromkeys(blanked(line) for of_versus in lines for line in of_versus))
 
-    def data(self, findings: Findings) -> Document:
-        differences = [difference(fact) for versus in versions(findings) for fact in versus.differences]
+    def data(self, summary: Summary) -> Document:
+        differences = [difference(fact) for versus in versions(summary) for fact in versus.differences]
         return Document(differences=differences)
 
-    def contrasts(self, findings: Findings) -> Told:
+    def contrasts(self, summary: Summary) -> Told:
         controls: set[tuple[CaseKey, str]] = set()  # of several heads, the base has one
-        for versus in versions(findings):
+        for versus in versions(summary):
             for contrast in (*versus.contrasts, *versus.untouched):
                 yield contrast, {"is_control": contrast.metric == UNTOUCHED}
                 base = contrast.under

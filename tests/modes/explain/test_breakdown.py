@@ -3,7 +3,7 @@ import dataclasses
 import pytest
 
 from kerasbench.analysis.estimates import mean_interval
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.host.noise import Severity, Signal
 from kerasbench.modes.explain.breakdown import Help, StepBreakdown, explained, share
 from kerasbench.modes.explain.tell import ExplainReport, sentences
@@ -25,7 +25,7 @@ def taken_apart(*others: Trial, found: Measurement | None = None, options: Optio
 
 
 def only(record: Run) -> StepBreakdown:
-    (breakdown,) = explained(Findings.of(record))
+    (breakdown,) = explained(summarize(record))
     return breakdown
 
 
@@ -45,7 +45,7 @@ def test_the_parts_of_a_step_are_shares_of_it_whatever_it_took_when_they_were_me
 
 def test_an_epoch_without_a_full_step_is_not_taken_apart() -> None:
     short = dataclasses.replace(with_parts(), full_steps_per_epoch=0)
-    assert explained(Findings.of(made.record(made.trial(1, found=short)))) == []
+    assert explained(summarize(made.record(made.trial(1, found=short)))) == []
 
 
 def turns(*times_ms: tuple[float, ...]) -> Samples:
@@ -90,10 +90,10 @@ def test_where_a_part_seems_longer_than_the_whole_its_share_is_not_told() -> Non
         *[made.trial(index, found=with_parts(arrays_ms=1.0, bare_ms=1.9)) for index in ROUNDS], rounds=3
     )
     (section, *_), (line,) = (
-        ExplainReport().sections(Findings.of(record), {}),
-        ExplainReport().sentences(Findings.of(record)),
+        ExplainReport().sections(summarize(record), {}),
+        ExplainReport().sentences(summarize(record)),
     )
-    assert ExplainReport().title(Findings.of(record)) == "dense: the parts of an epoch are undecided on PyTorch"
+    assert ExplainReport().title(summarize(record)) == "dense: the parts of an epoch are undecided on PyTorch"
     assert "undecided, because a part seems to take longer than the whole. Measure more --rounds." in line
     assert "%" not in line and section.chart is None
     texts = [cell.text for cell in known(section.table).rows[0]]
@@ -103,9 +103,9 @@ def test_where_a_part_seems_longer_than_the_whole_its_share_is_not_told() -> Non
 def test_shares_of_a_disturbed_trial_are_marked_in_the_table_and_told_nowhere_else() -> None:
     busy = Signal("others", Severity.INVALID, "other programs used 1.2 CPU cores in 7 of 9 turns")
     trials = [made.trial(index, found=with_parts(), noise=(busy,) if index == 2 else ()) for index in ROUNDS]
-    findings = Findings.of(made.record(*trials, rounds=3))
-    (section, *_), (line,) = ExplainReport().sections(findings, {}), ExplainReport().sentences(findings)
-    assert ExplainReport().title(findings) == "dense: the parts of an epoch are undecided on PyTorch"
+    summary = summarize(made.record(*trials, rounds=3))
+    (section, *_), (line,) = ExplainReport().sections(summary, {}), ExplainReport().sentences(summary)
+    assert ExplainReport().title(summary) == "dense: the parts of an epoch are undecided on PyTorch"
     assert "undecided, because other programs used 1.2 CPU cores in 7 of 9 turns. Measure again" in line
     assert "%" not in line and section.chart is None
     shares = [cell.text for cell in known(section.table).rows[0] if "%" in cell.text]

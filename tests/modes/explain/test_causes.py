@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.modes import explain
 from kerasbench.modes.explain import ExplainConfig
 from kerasbench.modes.explain.breakdown import explained
@@ -26,7 +26,7 @@ def tried(*others: Trial, causes: bool = True, **different: Any) -> dict[str, Tr
     mine = [made.trial(index, found=made.changed(made.with_parts(), **different)) for index in ROUNDS]
     record = made.record(*mine, *others, rounds=3)
     config = explain.MODE.configured(RunConfig(), ExplainConfig(causes=causes))
-    (breakdown,) = explained(Findings.of(dataclasses.replace(record, config=config)))
+    (breakdown,) = explained(summarize(dataclasses.replace(record, config=config)))
     return {cause.cause.title: cause for cause in breakdown.causes}
 
 
@@ -94,7 +94,7 @@ def test_what_could_not_be_tried_is_no_failure_of_the_run() -> None:
     absent = made.trial(0, failure=failure, options=POOLING)
     cause = tried(absent)["pooling copy"]
     assert (cause.outcome, cause.why, cause.contrast) == (CauseOutcome.NOT_TRIED, failure.cause, None)
-    assert Findings.of(made.record(made.trial(1), absent)).summary.unmeasured == []
+    assert summarize(made.record(made.trial(1), absent)).unmeasured == []
 
 
 def test_what_may_take_far_less_or_far_longer_is_undecided_wherever_its_middle_is() -> None:

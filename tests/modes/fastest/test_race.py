@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import pytest
 
 from kerasbench.analysis.estimates import LogEstimate
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.modes.fastest import MODE, RaceConfig, race, tell
 from kerasbench.modes.registry import sentences
 from kerasbench.protocol.columns import Column, Device, Options
@@ -29,7 +29,7 @@ def compare(times: Mapping[str, float], error: float, disturbed: bool = False) -
 
 
 def only(record: Run) -> race.Race:
-    (raced,) = tell.races(Findings.of(record))
+    (raced,) = tell.races(summarize(record))
     return raced
 
 
@@ -89,17 +89,17 @@ def test_an_interruption_between_the_blocks_of_a_round_is_not_taken_for_leaving(
 def test_two_races_are_told_by_a_sentence_each_and_none_for_all() -> None:
     record = raced({JAX: 1.0, TENSORFLOW: 4.0})
     trials = [dataclasses.replace(trial, scenario=name) for name in ("dense", "conv") for trial in record.trials]
-    findings = Findings.of(dataclasses.replace(made.record(*trials), config=record.config))
-    assert sentences(findings) == [tell.sentence(raced) for raced in tell.races(findings)]
-    assert len(tell.races(findings)) == 2
-    title, told = tell.FastestReport().title(findings), sentences(findings)
+    summary = summarize(dataclasses.replace(made.record(*trials), config=record.config))
+    assert sentences(summary) == [tell.sentence(raced) for raced in tell.races(summary)]
+    assert len(tell.races(summary)) == 2
+    title, told = tell.FastestReport().title(summary), sentences(summary)
     assert not any(line.rstrip(".") in title for line in told)  # each stands above its own table
-    first, second = tell.FastestReport().sections(findings, {})
+    first, second = tell.FastestReport().sections(summary, {})
     assert [plain(first.intro[0]), second.title] == told
 
 
 def section_of(record: Run) -> Section:
-    return next(iter(tell.FastestReport().sections(Findings.of(record), {})))
+    return next(iter(tell.FastestReport().sections(summarize(record), {})))
 
 
 def test_lines_to_paste_have_a_place_and_what_is_undecided_has_none_but_says_what_decides() -> None:
@@ -112,11 +112,11 @@ def test_lines_to_paste_have_a_place_and_what_is_undecided_has_none_but_says_wha
     script = dataclasses.replace(scenario, description=dataclasses.replace(scenario.description, script=True))
     _, more = section_of(dataclasses.replace(decided, scenarios=[script])).intro
     assert plain(more).startswith("If the script sets KERAS_BACKEND itself, change it there")
-    section, findings = section_of(undecided), Findings.of(undecided)
+    section, summary = section_of(undecided), summarize(undecided)
     assert (list(section.code), list(section.intro)) == ([], [])
-    title = tell.FastestReport().title(findings)
+    title = tell.FastestReport().title(summary)
     assert title.startswith("dense: undecided which is fastest; JAX (steps_per_execution=8) leads so far")
-    (line,) = map(plain, tell.FastestReport().advice(findings))
+    (line,) = map(plain, tell.FastestReport().advice(summary))
     assert line.startswith(
         "Undecided: another candidate may be faster by more than 5 %. To decide it: kerasbench fastest "
     )
@@ -126,12 +126,12 @@ def test_lines_to_paste_have_a_place_and_what_is_undecided_has_none_but_says_wha
 def test_what_other_programs_disturbed_is_not_sent_into_more_rounds() -> None:
     record = raced({JAX: 1.03, TENSORFLOW: 1.0})
     busy = dataclasses.replace(record, trials=[made.disturbed(trial) for trial in record.trials])
-    findings = Findings.of(busy)
-    assert list(tell.FastestReport().advice(findings)) == []
+    summary = summarize(busy)
+    assert list(tell.FastestReport().advice(summary)) == []
     slow = raced({JAX: 1.03, TENSORFLOW: 1.0, TORCH: 40.0})
     trials = [made.disturbed(trial) if trial.backend == "torch" else trial for trial in slow.trials]
-    assert list(tell.FastestReport().advice(Findings.of(dataclasses.replace(slow, trials=trials)))) == []
-    warned = [plain(line) for line in cautions(findings)[0]]
+    assert list(tell.FastestReport().advice(summarize(dataclasses.replace(slow, trials=trials)))) == []
+    warned = [plain(line) for line in cautions(summary)[0]]
     assert sum("ther programs used the CPU" in line for line in warned) == 1  # which says what to do
 
 
@@ -185,7 +185,7 @@ def test_where_all_have_failed_or_nobody_was_measured_by_it_there_is_no_race() -
         for trial in predicting.trials
     ]
     for record in (raced(failed=TORCH), raced({}, failed=TORCH), predicting):
-        assert tell.races(Findings.of(record)) == []
+        assert tell.races(summarize(record)) == []
 
 
 @pytest.mark.parametrize(
@@ -213,10 +213,10 @@ def test_of_two_about_as_fast_the_simpler_is_chosen(error: float, is_over: bool,
 
 def test_the_index_has_the_winner_and_what_keras_takes_without_settings() -> None:
     record = raced(*[{JAX: 1.3, FAST: 1.0, TENSORFLOW: 4.1}] * 2)
-    ((_, kind, (winner, others)),) = tell.FastestReport().briefs(Findings.of(record))
+    ((_, kind, (winner, others)),) = tell.FastestReport().briefs(summarize(record))
     assert (kind, winner) == ("race", "JAX (steps_per_execution=8)")
     assert others.startswith("TensorFlow 4.")
-    ((_, _, level),) = tell.FastestReport().briefs(Findings.of(raced({JAX: 1.03, TENSORFLOW: 1.0})))
+    ((_, _, level),) = tell.FastestReport().briefs(summarize(raced({JAX: 1.03, TENSORFLOW: 1.0})))
     assert level == ["TensorFlow (undecided)", "–"]
 
 
@@ -226,9 +226,9 @@ def test_what_else_a_setting_changes_is_said() -> None:
 
 
 def test_who_is_neither_near_nor_the_best_of_a_backend_nor_keras_default_is_folded_away() -> None:
-    assert list(tell.FastestReport().details(Findings.of(RACED))) == []
+    assert list(tell.FastestReport().details(summarize(RACED))) == []
     even = JAX.with_options(steps_per_execution=32)
-    (many,) = tell.FastestReport().details(Findings.of(raced({FAST: 1.0, even: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
+    (many,) = tell.FastestReport().details(summarize(raced({FAST: 1.0, even: 2.0, JAX: 3.0, TENSORFLOW: 4.0})))
     assert [row[0].text for row in known(many.table).rows] == ["JAX (steps_per_execution=32)", "JAX"]
     assert many.folded
 

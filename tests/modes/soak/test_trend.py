@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 
 from kerasbench.analysis.estimates import Interval
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.host.noise import WarningKind
@@ -25,12 +24,12 @@ LEAK = 64 << 10
 
 
 def only(record: Run) -> Soak:
-    (soak,) = soaks(Findings.of(record))
+    (soak,) = soaks(summarize(record))
     return soak
 
 
 def sentence(record: Run) -> str:
-    (line,) = SoakReport().sentences(Findings.of(record))
+    (line,) = SoakReport().sentences(summarize(record))
     return line
 
 
@@ -69,7 +68,7 @@ def test_a_slow_down_that_is_over_before_the_trend_begins_is_named_by_its_cause(
 def test_columns_of_a_soak_do_not_lack_memory_and_may_differ_from_their_controls(rng: random.Random) -> None:
     record = soaked(0.3, 0, rng)
     record.trials += [dataclasses.replace(trial, backend="jax", block=2) for trial in record.trials]
-    assert len(soaks(Findings.of(record))) == 2
+    assert len(soaks(summarize(record))) == 2
     kinds = {concern.what for concern in concerns(summarize(record))}
     assert not kinds & {WarningKind.APART, WarningKind.CONTROL}
 
@@ -101,14 +100,14 @@ def test_nothing_is_judged_of_a_soak_of_seconds(rng: random.Random) -> None:
     record = soaked(0, 0, rng)
     measured = soaking(0.2, LEAK, 240, rng)
     record.trials[:] = [dataclasses.replace(trial, measurement=measured) for trial in record.trials]
-    soak, findings = only(record), Findings.of(record)
+    soak, summary = only(record), summarize(record)
     assert (soak.memory_bytes_per_unit, soak.slower_share) == (None, None)
     assert not soak.memory_grows and not soak.becomes_slower
-    assert SoakReport().title(findings) == "dense: 13 s is too short to say whether memory grows or steps become slower"
+    assert SoakReport().title(summary) == "dense: 13 s is too short to say whether memory grows or steps become slower"
     assert "too short to say whether memory grows" in sentence(record)
-    (advice,) = SoakReport().advice(findings)
+    (advice,) = SoakReport().advice(summary)
     assert "Below 1 minute no trend is judged" in plain(advice)
-    assert [*SoakReport().advice(Findings.of(soaked(0, 0, rng)))] == []
+    assert [*SoakReport().advice(summarize(soaked(0, 0, rng)))] == []
 
 
 def test_a_column_that_did_too_little_is_named_beside_one_that_grows(rng: random.Random) -> None:
@@ -117,9 +116,9 @@ def test_a_column_that_did_too_little_is_named_beside_one_that_grows(rng: random
     slices = [dataclasses.replace(slice_, ns=150 * slice_.ns) for slice_ in [*few.samples[TRAIN]][:8]]
     slow = made.with_samples(few, train=Samples.of(slices))
     record.trials += [dataclasses.replace(trial, backend="jax", block=2, measurement=slow) for trial in record.trials]
-    findings = Findings.of(record)
-    assert "memory grows on PyTorch (too short to say on JAX)" in SoakReport().title(findings)
-    assert [plain(line) for line in SoakReport().advice(findings)] == [
+    summary = summarize(record)
+    assert "memory grows on PyTorch (too short to say on JAX)" in SoakReport().title(summary)
+    assert [plain(line) for line in SoakReport().advice(summary)] == [
         "Too short on JAX. Too few steps or builds for a trend: give it more --minutes."
     ]
 

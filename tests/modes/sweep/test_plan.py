@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.findings import Findings
+from kerasbench.analysis.summary import summarize
 from kerasbench.errors import ResultsError, UsageError
 from kerasbench.modes import registry, sweep
 from kerasbench.modes.sweep import SweepConfig, SweepSettings
@@ -119,10 +119,10 @@ def test_two_more_sizes_are_measured_once_inside_the_bracket_on_the_columns_that
         registry.planner(limited.config).more(limited, crossing(), spent_s) is None for spent_s in (100.0, 1_000.0)
     ]
     assert too_long == [False, True]
-    shared = more_sizes(Findings.of(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
+    shared = more_sizes(summarize(crossing(third=lambda batch: (20 / batch) ** 0.7)))  # by two brackets
     assert {size: len(columns) for size, columns in shared.items()} == {Size(16): 3, Size(32): 3}
     of_slower = crossing(1e9, third=lambda batch: math.sqrt(1e9 / 20))  # one that is faster has no place in between
-    assert more_sizes(Findings.of(of_slower)) == {}
+    assert more_sizes(summarize(of_slower)) == {}
 
 
 def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> None:
@@ -131,7 +131,7 @@ def test_only_a_whole_run_with_a_crossing_that_has_an_interval_is_refined() -> N
         step_ms = made.known(trial.measurement).median_ns["train"] / made.MS
         slices = made.sliced([step_ms * (1 + 0.001 * (cycle % 3)) for cycle in range(12)])
         quick.trials[number] = made.changed(trial, measurement=slices, block=1 + number // len(BACKENDS))
-    assert more_sizes(Findings.of(quick))
+    assert more_sizes(summarize(quick))
     cut_short = made.changed(crossing(), stopped_because=INTERRUPTED)
     for record in (quick, crossing(rounds=2), cut_short, crossing(planted=1e9)):
         assert registry.planner(swept_plan().config).more(swept_plan(), record, 100.0) is None

@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kerasbench.analysis.estimates import LogEstimate, estimate, judge
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.modes.sweep import series
 from kerasbench.modes.sweep.series import FIT_TOLERANCE, Crossing, Ratios, SizeSeries, crossings, fit, sign
@@ -24,7 +23,7 @@ EFFECT = 0.03
 
 
 def only(record: Run) -> SizeSeries:
-    (sweep,) = series.swept(Findings.of(record))
+    (sweep,) = series.swept(summarize(record))
     return sweep
 
 
@@ -50,7 +49,7 @@ def test_a_series_is_a_column_over_ascending_sizes() -> None:
     assert [step.value for _, step in sweep.times_ms(JAX)] == pytest.approx([1.0, 4.0, 20.0], rel=0.01)
     one_size = swept(jax=(4.0,))
     one_size.trials.append(made.trial(1, backend="jax"))  # which was not swept
-    assert series.swept(Findings.of(one_size)) == []
+    assert series.swept(summarize(one_size)) == []
 
 
 def test_batches_and_widths_make_a_series_each_for_what_stays_the_same() -> None:
@@ -59,7 +58,7 @@ def test_batches_and_widths_make_a_series_each_for_what_stays_the_same() -> None
         for batch in (1, 2)
         for width in (0.5, 1.0, 2.0)
     ]
-    sweeps = series.swept(Findings.of(made.record(*trials)))
+    sweeps = series.swept(summarize(made.record(*trials)))
     assert {(sweep.label, sweep.axis, len(sweep.rows)) for sweep in sweeps} == {
         *((f"dense width={width}", "batch", 2) for width in ("0.5", "1", "2")),
         *((f"dense batch={batch}", "width", 3) for batch in (1, 2)),

@@ -6,7 +6,6 @@ import pytest
 
 from kerasbench.analysis.cases import HEADLINE, PREDICTED
 from kerasbench.analysis.estimates import Verdict
-from kerasbench.analysis.findings import Findings
 from kerasbench.analysis.summary import summarize
 from kerasbench.analysis.warnings import concerns
 from kerasbench.errors import Undecided
@@ -52,8 +51,8 @@ def test_each_backend_s_head_is_held_against_its_own_base_of_the_same_options() 
 @pytest.mark.parametrize(("rounds", "is_told"), [(1, True), (2, True), (3, False)])
 def test_what_one_process_of_each_version_measured_is_not_to_be_published(rounds: int, is_told: bool) -> None:
     trials = [trial for trial in versions(SLOWER) if trial.round <= rounds]
-    findings = Findings.of(dataclasses.replace(of_versions(*trials), rounds_completed=rounds))
-    lines = [plain(line) for line in VersusReport().advice(findings)]
+    summary = summarize(dataclasses.replace(of_versions(*trials), rounds_completed=rounds))
+    lines = [plain(line) for line in VersusReport().advice(summary)]
     assert any(line.startswith("Do not publish these numbers.") for line in lines) is is_told
 
 
@@ -64,7 +63,7 @@ def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -
         for options, ms in ((OLD, 2.0), (NEW, 2.4), (AGAIN, 2.0))
     ]
     first = made.untrained(of_versions(*batches))
-    (versus,) = pairs.versions(Findings.of(first))
+    (versus,) = pairs.versions(summarize(first))
     (headline,) = versus.headlines
     assert (headline.metric, headline.verdict, versus.is_worse) == (PREDICTED, Verdict.SLOWER, True)
     (series,) = history([first, dataclasses.replace(first, started="2026-02")])
@@ -74,7 +73,7 @@ def test_of_a_model_that_only_predicts_the_prediction_of_a_batch_is_compared() -
 def test_a_threshold_hides_smaller_differences() -> None:
     assert verdicts(compared(*versions(SLOWER), threshold=0.2)) == {"dense torch cpu": Verdict.SAME}
     assert compared(*versions(SLOWER), threshold=0.0).effect == 0.03  # below the usual one nothing is called different
-    assert pairs.versions(Findings.of(made.record(*versions(ALIKE), rounds=3))) == []  # a run that compares no versions
+    assert pairs.versions(summarize(made.record(*versions(ALIKE), rounds=3))) == []  # a run that compares no versions
 
 
 def test_where_the_base_differs_from_itself_nothing_is_called_different() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from kerasbench.analysis.findings import Findings, abreast, light
+from kerasbench.analysis.abreast import abreast, light
 from kerasbench.analysis.published import PublishedSide, figures
 from kerasbench.analysis.summary import Summary, summarize
 from kerasbench.modes import fastest, soak, versus
@@ -26,7 +26,7 @@ def test_a_newer_run_of_another_kind_takes_nothing_from_the_page_of_what_others_
         made.record(*made.in_blocks({JAX: 1.0, TORCH: 2.0}, name=name), rounds=3) for name in ("dense", "conv")
     )
     newer = made.changed(newer, started="2026-02", config=mode.configured(newer.config))
-    alone, merged = Findings.of(newer), Findings.of(merge([older, newer]))
+    alone, merged = summarize(newer), summarize(merge([older, newer]))
     assert (alone.mode, alone.is_ranked) == (mode.name, False)
     assert (merged.mode, merged.is_ranked) == ("run", True)
     assert {row.label for row in merged.plain.rows} == {"dense", "conv"}
