@@ -6,7 +6,7 @@ A round runs the script once on each backend without kerasbench, up to the end o
 kerasbench take a quick look at it. By hand steps are timed inside epochs, from the second one on, in slices of a fifth
 of a second (or an epoch, where JAX has all of it in its queue by then) that end once the device is done. Printed are
 the medians of both, in ms, and reading / by hand: the median over the rounds with its 95 % order-statistic interval
-where there are enough of them, else the smallest and the largest.
+where there are enough of them, else the smallest and the largest. A round that kerasbench calls undecided is left out.
 """
 
 import json
@@ -24,7 +24,7 @@ import medians
 from in_turns import settle
 
 BACKENDS = ("jax", "tensorflow", "torch")
-METRIC = "steady_step_ms"
+METRIC, UNDECIDED = "steady_step_ms", "undecided"
 WARM_UP_S, TIMED_S, SLICE_S = 3.0, 6.0, 0.2  # of a fit by hand
 
 
@@ -89,12 +89,17 @@ def by_hand_ms(backend: str, words: list[str]) -> float | None:
 
 
 def readings_ms(words: list[str]) -> dict[str, float]:
+    """Return ms a step of each backend, as kerasbench reads it; none where other programs left it undecided."""
     script, *arguments = words
     options = ["--quick", "--device", "cpu", "--json", "--wait"]
     command = [sys.executable, "-m", "kerasbench", script, *options, "--", *arguments]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
-    results = json.loads(run.stdout)["results"]
-    return {one["configuration"]["backend"]: one["value"] for one in results if one["metric"] == METRIC}
+    if not run.stdout:
+        sys.exit(f"kerasbench {script} has measured nothing")
+    printed = json.loads(run.stdout)
+    if any(warning["kind"] == UNDECIDED for warning in printed["warnings"]):
+        return {}
+    return {one["configuration"]["backend"]: one["value"] for one in printed["results"] if one["metric"] == METRIC}
 
 
 def interval(ratios: list[float]) -> tuple[float, float]:
@@ -104,22 +109,22 @@ def interval(ratios: list[float]) -> tuple[float, float]:
 
 
 def main(rounds: int, words: list[str]) -> None:
-    hand: dict[str, list[float]] = {name: [] for name in BACKENDS}
-    read: dict[str, list[float]] = {name: [] for name in BACKENDS}
+    pairs: dict[str, list[tuple[float, float]]] = {name: [] for name in BACKENDS}  # of a round: by hand, and read
     for _ in range(rounds):
-        for name in random.sample(BACKENDS, len(BACKENDS)):
-            if (ms := by_hand_ms(name, words)) is not None:
-                hand[name].append(ms)
-        for name, ms in readings_ms(words).items():
-            read[name].append(ms)
-    for name in BACKENDS:
-        if hand[name] and len(hand[name]) == len(read[name]):
-            ratios = [a / b for a, b in zip(read[name], hand[name], strict=True)]
+        hand = {name: by_hand_ms(name, words) for name in random.sample(BACKENDS, len(BACKENDS))}
+        read = readings_ms(words)
+        for name in BACKENDS:
+            if (ms := hand[name]) is not None and name in read:
+                pairs[name].append((ms, read[name]))
+            else:
+                print(f"{words[0]} {name}: {ms} ms by hand, {read.get(name)} ms read: left out", flush=True)
+    for name, of_rounds in pairs.items():
+        if of_rounds:
+            ratios = [reading / ms for ms, reading in of_rounds]
             low, high = interval(ratios)
-            of_both = f"{statistics.median(hand[name]):.3f} ms by hand, {statistics.median(read[name]):.3f} ms read"
+            of_hand, of_reading = (statistics.median(times) for times in zip(*of_rounds, strict=True))
+            of_both = f"{len(ratios)} rounds, {of_hand:.3f} ms by hand, {of_reading:.3f} ms read"
             print(f"{words[0]} {name}: {of_both}, {statistics.median(ratios):.3f} [{low:.3f}, {high:.3f}]", flush=True)
-        else:
-            print(f"{words[0]} {name}: {len(hand[name])} times by hand, {len(read[name])} readings: not compared")
 
 
 if __name__ == "__main__":

@@ -1,1 +1,1 @@
-"""From trials to statements: estimates, verdicts, metrics, summaries, summary. Pure: it prints and starts nothing."""
+"""From trials to statements: estimates, verdicts, metrics, summaries. Pure: it prints and starts nothing."""

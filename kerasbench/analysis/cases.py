@@ -34,7 +34,7 @@ class Measured:
     trials: list[tuple[Trial, Measurement]]
     failure: Failure | None  # the last one; a case that failed may hold earlier trials
     _estimates: dict[str, Estimate | None] = field(default_factory=dict, compare=False, repr=False)
-    was_ranked: bool | None = None  # what its trials said, where they were dropped (summary.light)
+    was_ranked: bool | None = None  # what its trials said, where they were dropped (``abreast.light``)
 
     @cached_property
     def by_block(self) -> dict[int, tuple[Trial, Measurement]]:
